@@ -12,38 +12,25 @@ import os
 import subprocess
 import sys
 import time
-import tomllib
 import venv
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from workspace import LINTERS, ROOT, config, folders, names, third_party
+
 VENV = ROOT / ".venv-dev"
 PYTHON = VENV / "bin" / "python"
-TOOLS = ["pytest>=8", "hypothesis", "ruff", "mypy", "clang-format==19.1.7", "editables", "nox"]
-
-
-def projects() -> list[Path]:
-    """The folders of the packages, core first."""
-    found = sorted(path.parent for path in (ROOT / "packages").glob("*/pyproject.toml"))
-    return sorted(found, key=lambda path: path.name != "core")
+TOOLS = ["pytest>=8", "hypothesis", "editables", "nox", "build", *LINTERS]
 
 
 def requirements() -> list[str]:
     """What all packages need from the index, for building, running and testing."""
-    wanted = set(TOOLS)
-    for folder in projects():
-        config = tomllib.loads((folder / "pyproject.toml").read_text())
-        wanted.update(config["build-system"]["requires"])
-        wanted.update(config["project"].get("dependencies", []))
-        wanted.update(item for item in config.get("dependency-groups", {}).get("test", []) if isinstance(item, str))
-    return sorted(item for item in wanted if not item.startswith("flambeau"))
+    builds = [item for name in names() for item in config(name)["build-system"]["requires"]]
+    return sorted({*TOOLS, *builds, *third_party(*names(), tests=True)})
 
 
 def prepare() -> None:
     """Makes the environment, or brings it up to date where the packages or their requirements changed."""
     wanted = requirements()
-    # Not the whole pyproject.toml: an editable install sees its name, version and folder, and those alone.
-    described = [(path.name, (path / "pyproject.toml").read_text()) for path in projects()]
+    described = [(path.name, (path / "pyproject.toml").read_text()) for path in folders()]
     stamp, digest = VENV / "flambeau-stamp", hashlib.sha256(repr((wanted, described)).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
@@ -52,7 +39,7 @@ def prepare() -> None:
         venv.create(VENV, with_pip=True)
     pip = [str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, *wanted], check=True)
-    editable = [argument for path in projects() for argument in ("-e", str(path))]
+    editable = [argument for path in folders() for argument in ("-e", str(path))]
     environment = {**os.environ, "FLAMBEAU_NATIVE": "skip"}
     subprocess.run([*pip, "--no-build-isolation", "--no-deps", *editable], check=True, env=environment)
     stamp.write_text(digest)

