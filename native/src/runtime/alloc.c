@@ -41,6 +41,12 @@ typedef struct chunk {
     span spans[SLICES];
 } chunk;
 
+#ifdef FB_ALLOC_IS_MALLOC
+#define OUR_BLOCKS __attribute__((unused)) /* serves only our own blocks */
+#else
+#define OUR_BLOCKS
+#endif
+
 _Thread_local fb_thread_cache *fb_own_cache;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -74,7 +80,7 @@ static int class_slices(size_t size) { return size <= 1024 ? 1 : size <= 8192 ? 
 
 /* Blocks that a thread keeps of a class (about 128 KB), and how many it gets at a time. */
 static inline int class_keep(int class) { return class < 8 ? 256 : 128 >> (class - 8) / 4; }
-static int class_batch(int class) { return class < 8 ? 32 : FB_MAX(16 >> (class - 8) / 4, 1); }
+OUR_BLOCKS static int class_batch(int class) { return class < 8 ? 32 : FB_MAX(16 >> (class - 8) / 4, 1); }
 
 /* ---- slices (under the lock) ---- */
 
@@ -166,7 +172,7 @@ static void unlist_span(span *s, int class)
     *(s->previous ? &s->previous->next : &spans_with_room[class]) = s->next;
 }
 
-static void *take_block(int class)
+OUR_BLOCKS static void *take_block(int class)
 {
     size_t size = class_size(class);
     span *s = spans_with_room[class];
@@ -238,7 +244,7 @@ static void give_objects(fb_free_list *list, int bin, int n)
     object_batches[bin] = first;
 }
 
-static bool take_objects(fb_free_list *list, int bin)
+OUR_BLOCKS static bool take_objects(fb_free_list *list, int bin)
 {
     size_t size = (size_t)(bin + 1) * FB_SMALL_STEP;
     void *first = object_batches[bin];
