@@ -1,0 +1,174 @@
+/* Bodies of the arithmetic operators, for every dtype but the complex ones (elementwise_complex.h). */
+#include "kernels/elementwise_arith.h"
+#include "kernels/elementwise_complex.h"
+
+/* alpha is nearly always 1: then the loop is a plain sum, and memory sets its pace. */
+#define BODY_SCALED(op, p, ...)                                                                            \
+    EW_HEAD2(op, T) EW_PARAM(op, p)                                                                        \
+    if (p == 1) {                                                                                          \
+        EW_LOOP o[i] = EW(op)(a[i], b[i], (T)1);                                                           \
+    } else {                                                                                               \
+        EW_LOOP o[i] = EW(op)(a[i], b[i], p);                                                              \
+    }                                                                                                      \
+    }
+/* A bound that is absent has no block. */
+#define BODY_CLAMP                                                                                         \
+    static void BODY(clamp)(EW_ARGS)                                                                       \
+    {                                                                                                      \
+        T *o = out[0];                                                                                     \
+        const T *a = in[0], *lo = in[1], *hi = in[2];                                                      \
+        (void)params;                                                                                      \
+        if (lo && hi) {                                                                                    \
+            EW_LOOP { T v = EW_LARGER(a[i], lo[i]); o[i] = EW_LESSER(v, hi[i]); }                          \
+        } else if (lo) {                                                                                   \
+            EW_LOOP o[i] = EW_LARGER(a[i], lo[i]);                                                         \
+        } else {                                                                                           \
+            EW_LOOP o[i] = EW_LESSER(a[i], hi[i]);                                                         \
+        }                                                                                                  \
+    }
+
+#define FLOAT_TYPE                                                                                         \
+    EW_FLOAT_UNARY(EW_FN1) EW_FLOAT_UNARY(EW_BODY1) EW_FLOAT_BINARY(EW_FN2) EW_FLOAT_BINARY(EW_BODY2)      \
+    EW_SCALED(EW_FN2P1) EW_SCALED(BODY_SCALED) EW_FLOAT_TERNARY(EW_FN3P1) EW_FLOAT_TERNARY(EW_BODY3P1)     \
+    EW_COMPARE_SIGNLESS(EW_TEST2) EW_COMPARE_SIGNLESS(EW_TESTS2)                                           \
+    EW_COMPARE_ORDER(EW_TEST2) EW_COMPARE_ORDER(EW_TESTS2) BODY_CLAMP
+#define WRAP_TYPE                                                                                          \
+    EW_WRAP_UNARY(EW_FN1) EW_WRAP_UNARY(EW_BODY1) EW_WRAP_BINARY(EW_FN2) EW_WRAP_BINARY(EW_BODY2)          \
+    EW_WRAP_SCALED(EW_FN2P1) EW_WRAP_SCALED(BODY_SCALED)                                                   \
+    EW_COMPARE_SIGNLESS(EW_TEST2) EW_COMPARE_SIGNLESS(EW_TESTS2)
+#define SIGNED_TYPE                                                                                        \
+    EW_SIGNED_UNARY(EW_FN1) EW_SIGNED_UNARY(EW_BODY1) EW_SIGNED_BINARY(EW_FN2) EW_SIGNED_BINARY(EW_BODY2)  \
+    EW_COMPARE_ORDER(EW_TEST2) EW_COMPARE_ORDER(EW_TESTS2) BODY_CLAMP
+
+#define T float
+#define S f32
+FLOAT_TYPE
+#undef T
+#undef S
+#define T double
+#define S f64
+FLOAT_TYPE
+#undef T
+#undef S
+
+#define W uint32_t
+#define T uint8_t
+#define S u8
+WRAP_TYPE
+SIGNED_TYPE
+#undef T
+#undef S
+#define T int8_t
+#define S i8
+SIGNED_TYPE
+#undef T
+#undef S
+#define T uint16_t
+#define S u16
+WRAP_TYPE
+SIGNED_TYPE
+#undef T
+#undef S
+#define T int16_t
+#define S i16
+SIGNED_TYPE
+#undef T
+#undef S
+#define T uint32_t
+#define S u32
+WRAP_TYPE
+SIGNED_TYPE
+#undef T
+#undef S
+#define T int32_t
+#define S i32
+SIGNED_TYPE
+#undef T
+#undef S
+#undef W
+#define W uint64_t
+#define T uint64_t
+#define S u64
+WRAP_TYPE
+SIGNED_TYPE
+EW_WRAP_TERNARY(EW_FN3P1)
+EW_WRAP_TERNARY(EW_BODY3P1)
+#undef T
+#undef S
+#define T int64_t
+#define S i64
+SIGNED_TYPE
+#undef T
+#undef S
+#undef W
+
+/* ---- bool: 0 and 1 in a byte -------------------------------------------------------------------- */
+#define BOOL_UNARY(OP) OP(square, x) OP(sign, x) OP(bitwise_not, !x)
+#define BOOL_BINARY(OP)                                                                                    \
+    OP(mul, x & y) OP(maximum, x | y) OP(minimum, x & y) OP(bitwise_and, x & y) OP(bitwise_or, x | y)      \
+    OP(bitwise_xor, x ^ y) OP(eq, x == y) OP(ne, x != y) OP(lt, x < y) OP(le, x <= y) OP(gt, x > y)        \
+    OP(ge, x >= y) OP(logical_and, x & y) OP(logical_or, x | y) OP(logical_xor, x ^ y)
+#define T uint8_t
+#define S b8
+BOOL_UNARY(EW_FN1)
+BOOL_UNARY(EW_BODY1)
+BOOL_BINARY(EW_FN2)
+BOOL_BINARY(EW_BODY2)
+static void body_add_b8(EW_ARGS)
+{
+    uint8_t *o = out[0];
+    const uint8_t *a = in[0], *b = in[1];
+    const struct fb_p_add *p = params;
+    uint8_t alpha = p->alpha.re != 0 || p->alpha.i != 0;
+    EW_LOOP o[i] = a[i] | (alpha & b[i]);
+}
+#undef T
+#undef S
+
+/* ---- complex ------------------------------------------------------------------------------------ */
+#define T float
+#define C ew_c64
+#define S c64
+EW_COMPLEX_ARITH
+#undef T
+#undef C
+#undef S
+#define T double
+#define C ew_c128
+#define S c128
+EW_COMPLEX_ARITH
+#undef T
+#undef C
+#undef S
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+EW_TABLE(neg, EW_FLOATS(neg), EW_WRAPS(neg), EW_COMPLEXES(neg))
+EW_TABLE(abs, EW_FLOATS(abs), EW_INTS(abs), EW_COMPLEXES(abs))
+EW_TABLE(square, EW_FLOATS(square), EW_WRAPS(square), EW_BOOL(square), EW_COMPLEXES(square))
+EW_TABLE(sign, EW_FLOATS(sign), EW_INTS(sign), EW_BOOL(sign))
+EW_TABLE(relu, EW_FLOATS(relu), EW_INTS(relu))
+EW_TABLE(reciprocal, EW_FLOATS(reciprocal), EW_COMPLEXES(reciprocal))
+EW_TABLE(bitwise_not, EW_WRAPS(bitwise_not), EW_BOOL(bitwise_not))
+EW_TABLE(add, EW_FLOATS(add), EW_WRAPS(add), EW_BOOL(add), EW_COMPLEXES(add))
+EW_TABLE(sub, EW_FLOATS(sub), EW_WRAPS(sub), EW_COMPLEXES(sub))
+EW_TABLE(rsub, EW_FLOATS(rsub), EW_WRAPS(rsub), EW_COMPLEXES(rsub))
+EW_TABLE(mul, EW_FLOATS(mul), EW_WRAPS(mul), EW_BOOL(mul), EW_COMPLEXES(mul))
+EW_TABLE(div, EW_FLOATS(div), EW_COMPLEXES(div))
+EW_TABLE(addcmul, EW_FLOATS(addcmul), [FB_I64] = body_addcmul_u64, [FB_U64] = body_addcmul_u64, EW_COMPLEXES(addcmul))
+EW_TABLE(addcdiv, EW_FLOATS(addcdiv), EW_COMPLEXES(addcdiv))
+EW_TABLE(maximum, EW_FLOATS(maximum), EW_INTS(maximum), EW_BOOL(maximum))
+EW_TABLE(minimum, EW_FLOATS(minimum), EW_INTS(minimum), EW_BOOL(minimum))
+EW_TABLE(fmax, EW_FLOATS(fmax), [FB_U8] = body_maximum_u8, [FB_I8] = body_maximum_i8, [FB_I16] = body_maximum_i16,
+         [FB_U16] = body_maximum_u16, [FB_I32] = body_maximum_i32, [FB_U32] = body_maximum_u32,
+         [FB_I64] = body_maximum_i64, [FB_U64] = body_maximum_u64, [FB_BOOL] = body_maximum_b8)
+EW_TABLE(fmin, EW_FLOATS(fmin), [FB_U8] = body_minimum_u8, [FB_I8] = body_minimum_i8, [FB_I16] = body_minimum_i16,
+         [FB_U16] = body_minimum_u16, [FB_I32] = body_minimum_i32, [FB_U32] = body_minimum_u32,
+         [FB_I64] = body_minimum_i64, [FB_U64] = body_minimum_u64, [FB_BOOL] = body_minimum_b8)
+EW_TABLE(clamp, EW_FLOATS(clamp), EW_INTS(clamp))
+EW_TABLE(bitwise_and, EW_WRAPS(bitwise_and), EW_BOOL(bitwise_and))
+EW_TABLE(bitwise_or, EW_WRAPS(bitwise_or), EW_BOOL(bitwise_or))
+EW_TABLE(bitwise_xor, EW_WRAPS(bitwise_xor), EW_BOOL(bitwise_xor))
+#define TABLE_SIGNLESS(op, ...) EW_TABLE(op, EW_FLOATS(op), EW_WRAPS(op), EW_BOOL(op), EW_COMPLEXES(op))
+EW_COMPARE_SIGNLESS(TABLE_SIGNLESS)
+#define TABLE_ORDER(op, ...) EW_TABLE(op, EW_FLOATS(op), EW_INTS(op), EW_BOOL(op))
+EW_COMPARE_ORDER(TABLE_ORDER)
