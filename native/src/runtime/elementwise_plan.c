@@ -509,13 +509,13 @@ fb_status fb_ew_execute(fb_ew_plan *plan)
         if (r.mode[k] == STAGED) ns += o->dtype != o->slot ? 0.5 : 0.3;
     }
     if (pass && !td) {
-        r.block = INT64_MAX;
+        r.block = INT64_MAX / 2;
     } else {
         r.block = MAX_BLOCK;
         while (r.block > 64 && r.block * (bytes + 48) + FB_EW_MAX * 64 > BUFFERS) r.block /= 2;
     }
     int64_t at = 0;
-    if (r.block != INT64_MAX) {
+    if (r.block <= MAX_BLOCK) {
         for (int k = 0; k < r.n; k++) {
             if (r.mode[k] == DIRECT) continue;
             r.buffer[k] = at;
