@@ -1,0 +1,28 @@
+/* What the files of this folder share beyond autograd.h, and what the Python binding calls (native/python/autograd_cdef.h). */
+#ifndef FB_VARIABLE_H
+#define FB_VARIABLE_H
+
+#include "autograd/autograd.h"
+
+fb_node *fb_as_strided_node(fb_tensor *view); /* view as a function of its base: a new node */
+void fb_slices_drop(fb_node *n, bool all);
+void fb_retained_move(fb_node *from, fb_node *to, fb_tensor *t, int32_t nr);
+fb_status fb_retained_store(fb_node *n, int32_t nr, fb_tensor *grad); /* adds to .grad of the results that asked */
+uint64_t fb_layer_needs(const fb_frame *f, uint64_t diff);
+
+FB_API bool fb_ag_requires_grad(const fb_tensor *t);
+FB_API fb_status fb_ag_set_requires_grad(fb_tensor *t, bool on);
+FB_API fb_status fb_ag_grad_fn(fb_tensor *t, fb_node **out); /* new reference, NULL for a leaf */
+FB_API int32_t fb_ag_output_nr(const fb_tensor *t);
+FB_API fb_tensor *fb_ag_grad(const fb_tensor *t);            /* borrowed */
+FB_API fb_status fb_ag_set_grad(fb_tensor *t, fb_tensor *grad);
+FB_API fb_status fb_ag_detach_(fb_tensor *t);
+FB_API fb_status fb_ag_retain_grad(fb_tensor *t);
+FB_API bool fb_ag_retains_grad(const fb_tensor *t);
+FB_API int64_t fb_ag_version(const fb_tensor *t);            /* -1 with the error set for inference tensors */
+FB_API fb_tensor *fb_ag_base(fb_tensor *t);
+FB_API bool fb_ag_grad_enabled(void), fb_ag_inference_enabled(void), fb_ag_set_grad_enabled(bool on);
+FB_API int fb_ag_modes(void);
+FB_API void fb_ag_set_modes(int modes);
+
+#endif
