@@ -1,0 +1,9 @@
+/* Matrix products for code that is compiled once: the copy for this machine's instruction set is chosen here. */
+#ifndef FB_NN_MATMUL_H
+#define FB_NN_MATMUL_H
+
+#include "kernels/gemm.h"
+
+fb_status fb_matmul_run(const fb_matmul *g);
+
+#endif
