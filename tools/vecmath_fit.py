@@ -176,7 +176,9 @@ def atanh_tail(z):  # 2 atanh(s) = 2s + s R(z), z = s^2; R / z
 
 ZL = mpf("0.02945")
 both("atanh", atanh_tail, 0, ZL, 4, 7, lambda z: z / 2)
-# the same in double for a float pow, and with one more term for the double pow: (R/z - 2/3) / z
+# for log1p on [0, 1]
+both("atanh_wide", atanh_tail, 0, mpf(1) / 9, 5, 10, lambda z: z / 2)
+# the same as atanh in double for a float pow, and with one more term for the double pow: (R/z - 2/3) / z
 add("powlog_f32", atanh_tail, 0, ZL, range(4), lambda z: z / 2, 53)
 
 
@@ -210,6 +212,45 @@ both("erf", erf_ratio, 0, ERF_CUT**2, 7, 13, lambda z: 1)
 # erf x = 1 - exp(-x P(x)) for x >= 1
 add("erfx_f32", lambda x: -mp.log(mp.erfc(x)) / x, ERF_CUT, mpf("4.0"), range(8), lambda x: x * mp.erfc(x), 24)
 add("erfx_f64", lambda x: -mp.log(mp.erfc(x)) / x, ERF_CUT, mpf("6.0"), range(19), lambda x: x * mp.erfc(x), 53)
+
+# atan x = x + x z P(z) on [0, 1];  asin x = x + x z P(z) on [0, 1/2]
+both("atan", even_ratio(mp.atan, 3, 40), 0, mpf(1), 9, 20, lambda z: z / (mp.atan(SQ(z)) / SQ(z) if z > 0 else 1))
+both("asin", even_ratio(mp.asin, 3, 40), 0, mpf("0.25"), 5, 12, lambda z: z)
+
+
+# erfc x = exp(-x^2) / (1 + 2x) G(t), t = (x - K) / (x + K) (Shepherd and Laframboise, Math. Comp. 36, 1981)
+def erfc_kernel(k, top):
+    def g(t):
+        x = k * (1 + t) / (1 - t)
+        # beyond the largest x with a result G is not used; asymptotic series would be needed for its limit only
+        return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+    return g, mpf(-1), (mpf(top) - k) / (mpf(top) + k)
+
+
+for erfc_name, erfc_k, erfc_top, erfc_n, erfc_bits in (("erfc_f32", 2, 10.1, 12, 24), ("erfc_f64", 4, 27.3, 23, 53)):
+    g_, a_, b_ = erfc_kernel(mpf(erfc_k), erfc_top)
+    # near x = 0, t = -1, exp(-x^2) is just below 1, where an ulp is half as large
+    add(erfc_name, g_, a_, b_, range(erfc_n), lambda t: 1 - 2 * t if t < 0 else 1, erfc_bits)
+
+
+# digamma x = (x - x0) P(x - 3/2) on [1, 2], x0 its root
+DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623"))
+add("digamma", lambda u: mp.digamma(u + mpf(3) / 2) / (u + mpf(3) / 2 - DIGAMMA_ROOT), mpf("-0.5"), mpf("0.5"), range(24),
+    lambda u: 1, 53)
+
+
+# erfinv x = x P(w), w = -log(1 - x^2) below 6, x P(sqrt(w)) above (Giles, Approximating the erfinv function, 2012):
+# a first guess for one step of Halley's
+def erfinv_ratio(w):
+    if w < mpf("1e-20"):
+        return SQ(mp.pi) / 2
+    x = SQ(-mp.expm1(-w))
+    return mp.erfinv(x) / x
+
+
+add("erfinv_low", erfinv_ratio, 0, 6, range(9), lambda w: 1, 53)
+add("erfinv_high", lambda s: erfinv_ratio(s * s), SQ(6), mpf("6.1"), range(11), lambda s: 1, 53)
 
 
 def main(names):

@@ -131,7 +131,7 @@ FBM_FN double fbm_two_prod_f64(double a, double b, double *error)
     return p;
 }
 
-/* y * 2^n with gradual underflow and overflow to infinity; y about 1, |n| < 250. In two steps, because 2^n alone may
+/* y * 2^n with gradual underflow and overflow to infinity; y between 2^-20 and 2^20, |n| < 220. In two steps, because 2^n alone may
  * not be a float when the product is. */
 FBM_FN float fbm_scale_f32(float y, int32_t n)
 {
@@ -186,7 +186,7 @@ FBM_ROUNDING(float, f32, f, 8388608.0f)
 FBM_ROUNDING(double, f64, , 4503599627370496.0)
 #endif
 
-/* The fraction keeps its number's sign: x - trunc(x). */
+/* The fraction has its number's sign; that of an integer is +0. */
 FBM_FN float fbm_frac_f32(float x) { return x - fbm_trunc_f32(x); }
 FBM_FN double fbm_frac_f64(double x) { return x - fbm_trunc_f64(x); }
 

@@ -1,30 +1,44 @@
-/* erf. Below 1, x + x P(x^2); above, 1 - exp(-x Q(x)), where Q = -log(erfc(x)) / x needs little accuracy because
- * erfc is small. Coefficients: tools/vecmath_fit.py. */
+/* erf (2 ulp), erfc, gelu (4 ulp), erfinv.
+ *
+ * erf: below 1, x + x P(x^2); above, 1 - exp(-x Q(x)), where Q = -log(erfc(x)) / x needs little accuracy because
+ * erfc is small. erfc: exp(-x^2) G(t) / (1 + 2x), t = (x - K) / (x + K) (Shepherd and Laframboise, Chebyshev
+ * approximation of (1 + 2x) exp(x^2) erfc(x), 1981), with x^2 in two parts. Coefficients: tools/vecmath_fit.py. */
 #ifndef FBM_VECMATH_ERF_H
 #define FBM_VECMATH_ERF_H
 
 #include "vecmath_exp.h"
+#include "vecmath_log.h"
+
+/* erf(a) / a - 1 for z = a^2 <= 1 */
+FBM_FN float fbm_erf_near_f32(float z)
+{
+    return fbm_p7_f32(z, 0.128379166f, -0.376126289f, 0.112836182f, -0.026855126f, 0.00519073382f,
+                      -0.000803076138f, 7.92036808e-05f);
+}
+
+FBM_FN double fbm_erf_near_f64(double z)
+{
+    double w = z * z; /* even and odd powers side by side: shorter chains */
+    double p = fbm_p7_f64(w, 0.12837916709551259, 0.11283791670972065, 0.0052239776556880562,
+                          0.00012055394334749609, 1.6484730011844831e-06, 1.6303662913024046e-08,
+                          1.6385390241697508e-10);
+    double q = fbm_p6_f64(w, -0.37612638903184109, -0.026866170648281337, -0.00085483287354482461,
+                          -1.4927094905480684e-05, -1.6598325905475867e-07, -1.7632401231080663e-09);
+    return fbm_fma_f64(z, q, p);
+}
 
 FBM_FN float fbm_erf_f32(float x)
 {
-    float a = __builtin_fabsf(x), z = a * a, b = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1 */
-    float p = fbm_p7_f32(z, 0.128379166f, -0.376126289f, 0.112836182f, -0.026855126f, 0.00519073382f,
-                         -0.000803076138f, 7.92036808e-05f);
+    float a = __builtin_fabsf(x), b = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1 */
     float q = fbm_p8_f32(b, 1.12859964f, 0.635409832f, 0.105669655f, -0.0230923127f, 0.00318246125f,
                          -0.000138923773f, -2.83983809e-05f, 3.55371139e-06f);
     float far = 1 - fbm_exp_f32(-b * q);
-    return __builtin_copysignf(a < 1 ? fbm_fma_f32(a, p, a) : far, x);
+    return __builtin_copysignf(a < 1 ? fbm_fma_f32(a, fbm_erf_near_f32(a * a), a) : far, x);
 }
 
 FBM_FN double fbm_erf_f64(double x)
 {
-    double a = __builtin_fabs(x), z = a * a, w = z * z, b = a > 6.0 ? 6.0 : a, c = b * b; /* erf(6) rounds to 1 */
-    /* even and odd powers side by side: shorter chains */
-    double p = fbm_p7_f64(w, 0.12837916709551259, 0.11283791670972065, 0.0052239776556880562,
-                          0.00012055394334749609, 1.6484730011844831e-06, 1.6303662913024046e-08,
-                          1.6385390241697508e-10);
-    double po = fbm_p6_f64(w, -0.37612638903184109, -0.026866170648281337, -0.00085483287354482461,
-                           -1.4927094905480684e-05, -1.6598325905475867e-07, -1.7632401231080663e-09);
+    double a = __builtin_fabs(x), b = a > 6.0 ? 6.0 : a, c = b * b; /* erf(6) rounds to 1 */
     double q = fbm_p10_f64(c, 1.1283792010565541, 0.10277490020954552, -0.00018925651574884425,
                            -0.00053810092144876138, 0.00011702406809278943, 2.5432842988845866e-05,
                            1.5579973698307782e-06, 3.473899341865406e-08, 2.3193464513848216e-10,
@@ -33,7 +47,94 @@ FBM_FN double fbm_erf_f64(double x)
                            -3.2531176658139239e-05, -6.7746948686675602e-05, -7.1416110690614537e-06,
                            -2.6525362381498062e-07, -3.387909750775053e-09, -9.9461892425728915e-12);
     double far = 1 - fbm_exp_f64(-b * fbm_fma_f64(b, qo, q));
-    return __builtin_copysign(a < 1 ? fbm_fma_f64(a, fbm_fma_f64(z, po, p), a) : far, x);
+    return __builtin_copysign(a < 1 ? fbm_fma_f64(a, fbm_erf_near_f64(a * a), a) : far, x);
 }
+
+/* exp(b^2) erfc(b) for b >= 0, up to the largest b whose erfc is a float: 10.1, or 27.3. */
+FBM_FN float fbm_erfcx_f32(float b)
+{
+    float t = (b - 2) / (b + 2), z = t * t;
+    float p = fbm_p6_f32(z, 1.27697837f, -0.16603002f, -0.0542227812f, 0.00872567855f, -0.00143985811f,
+                         0.000172367945f);
+    float q = fbm_p6_f32(z, -0.0927638337f, 0.164051637f, -0.00803675409f, 0.00127377606f, -0.000428486645f,
+                         8.74257239e-05f);
+    return fbm_fma_f32(t, q, p) / fbm_fma_f32(2, b, 1);
+}
+
+FBM_FN double fbm_erfcx_f64(double b)
+{
+    double t = (b - 4) / (b + 4), z = t * t;
+    double p = fbm_p11_f64(z, 1.2329951186255526, 0.015379652102608729, -0.10103906603584591,
+                           -0.066330365819645479, -0.016197733994878123, -0.00075777361686905898,
+                           0.0001506228723742415, -1.1225358514299589e-05, 3.0088467204114472e-07,
+                           6.4185952053224838e-08,
+                           fbm_p2_f64(z, -8.7795753905099258e-09, -1.6424042122569389e-09));
+    double q = fbm_p11_f64(z, -0.13962111684056283, 0.068097054254715045, 0.093732834997797373,
+                           0.037167515545517039, 0.0050319699015613723, -0.00019925622286652485,
+                           -2.4401062684298526e-05, 5.7141763634305284e-06, -8.3147527447725848e-07,
+                           1.1360934424964226e-07, -1.3460483238750299e-08);
+    return fbm_fma_f64(t, q, p) / fbm_fma_f64(2, b, 1);
+}
+
+FBM_FN float fbm_erfc_f32(float x)
+{
+    float a = __builtin_fabsf(x), b = a > 10.5f ? 10.5f : a, lo, s = fbm_two_prod_f32(b, b, &lo);
+    float y = fbm_exp_parts_f32(-s, -lo, 0) * fbm_erfcx_f32(b);
+    /* near 0, 1 - erf(x) is the more accurate form */
+    float near = 1 - fbm_fma_f32(x, fbm_erf_near_f32(a * a), x);
+    return a < 0.5f ? near : x < 0 ? 2 - y : y;
+}
+
+FBM_FN double fbm_erfc_f64(double x)
+{
+    double a = __builtin_fabs(x), b = a > 28 ? 28 : a, lo, s = fbm_two_prod_f64(b, b, &lo);
+    double y = fbm_exp_parts_f64(-s, -lo, 0) * fbm_erfcx_f64(b);
+    double near = 1 - fbm_fma_f64(x, fbm_erf_near_f64(a * a), x);
+    return a < 0.5 ? near : x < 0 ? 2 - y : y;
+}
+
+/* gelu(x) = x erfc(-x / sqrt 2) / 2 = max(x, 0) - w, w = |x| erfc(|x| / sqrt 2) / 2. The exponent x^2 / 2 is formed
+ * exactly: from a rounded x / sqrt 2, the tail would lose all its digits. The limit at -inf is -0. */
+FBM_FN float fbm_gelu_f32(float x)
+{
+    float a = __builtin_fabsf(x), b = a > 14.5f ? 14.5f : a, lo, s = fbm_two_prod_f32(b, b, &lo);
+    float h = 0.5f * x, u = b * 0.707106769f;
+    float w = fbm_exp_parts_f32(-0.5f * s, -0.5f * lo, 0) * (0.5f * b * fbm_erfcx_f32(u));
+    /* near 0, x (1 + erf(x / sqrt 2)) / 2 is the more accurate form */
+    float near = h * (1 + 0.707106769f * x * (1 + fbm_erf_near_f32(u * u)));
+    return a < 0.7f ? near : (x < 0 ? -0.0f : x) - w;
+}
+
+FBM_FN double fbm_gelu_f64(double x)
+{
+    double a = __builtin_fabs(x), b = a > 39 ? 39 : a, lo, s = fbm_two_prod_f64(b, b, &lo);
+    double h = 0.5 * x, u = b * 0.70710678118654757;
+    double w = fbm_exp_parts_f64(-0.5 * s, -0.5 * lo, 0) * (0.5 * b * fbm_erfcx_f64(u));
+    double near = h * (1 + 0.70710678118654757 * x * (1 + fbm_erf_near_f64(u * u)));
+    return a < 0.7 ? near : (x < 0 ? -0.0 : x) - w;
+}
+
+/* erfinv: a first guess in w = -log(1 - x^2) or its square root (Giles, Approximating the erfinv function, 2012), then
+ * one step of Halley's. Not for hot loops: it calls libm's erf and erfc. */
+static inline double fbm_erfinv_f64(double x)
+{
+    double a = __builtin_fabs(x);
+    if (!(a < 1))
+        return a == 1 ? __builtin_copysign((double)INFINITY, x) : (double)NAN;
+    double w = -fbm_log_f64((1 - a) * (1 + a)), s = __builtin_sqrt(w);
+    double p = fbm_p9_f64(w, 0.8862264935619375, 0.23202589938732748, 0.011492331967983906,
+                          -0.0022331841256508535, -0.00021845887433604469, 9.0593857940643867e-05,
+                          -9.7172316831604075e-06, 4.0511593528393697e-07, -2.7909558691626563e-09);
+    double q = fbm_p11_f64(s, 4.0453645068150843, -7.3179345539535294, 7.3810708309438358,
+                           -3.8660445176133904, 1.3181840153252173, -0.30435734777069207,
+                           0.047983641476747989, -0.0050744420978964437, 0.00034209504431783293,
+                           -1.3131637295336634e-05, 2.1380647000087317e-07);
+    double y = a * (w < 6 ? p : q);
+    double miss = a < 0.8 ? erf(y) - a : (1 - a) - erfc(y);
+    double step = miss * (0.88622692545275801 * fbm_exp_f64(y * y)); /* Newton's: miss / (2/sqrt(pi) exp(-y^2)) */
+    return __builtin_copysign(y - step / (1 + y * step), x);
+}
+
+static inline float fbm_erfinv_f32(float x) { return (float)fbm_erfinv_f64((double)x); }
 
 #endif

@@ -9,30 +9,46 @@
 #include "vecmath_base.h"
 
 /* exp(x + lo) 2^k for |lo| much smaller than 1; k is 0 or -1. `lo` carries what an argument lost in rounding, `k`
- * avoids the overflow of exp where half of it is a float. */
-FBM_FN float fbm_exp_parts_f32(float x, float lo, int32_t k)
+ * avoids the overflow of exp where half of it is a float. The mantissa y and n, with exp(x + lo) = 2^n y, are of use
+ * where a factor should come in before the result may underflow: fbm_scale(y * factor, n). */
+FBM_FN float fbm_exp_mantissa_f32(float x, float lo, int32_t *n)
 {
     x = x > 100.0f ? 100.0f : x; /* written so that NaN passes */
     x = x < -120.0f ? -120.0f : x;
-    float t = fbm_fma_f32(x, (float)FBM_LOG2E, FBM_MAGIC_F32), n = t - FBM_MAGIC_F32;
-    float r = fbm_fma_f32(n, -FBM_LN2_LO_F32, fbm_fma_f32(n, -FBM_LN2_HI_F32, x)) + lo;
+    float t = fbm_fma_f32(x, (float)FBM_LOG2E, FBM_MAGIC_F32), k = t - FBM_MAGIC_F32;
+    float r = fbm_fma_f32(k, -FBM_LN2_LO_F32, fbm_fma_f32(k, -FBM_LN2_HI_F32, x)) + lo;
     float p = fbm_p5_f32(r, 0.49999994f, 0.166665167f, 0.0416681059f, 0.00836913008f, 0.0013836422f);
-    /* 1 + r in two parts: the sum then rounds once, where y < 1 too */
-    float h = 1 + r, y = h + fbm_fma_f32(r * r, p, r - (h - 1));
-    return fbm_scale_f32(y, (int32_t)(fbm_bits_f32(t) - fbm_bits_f32(FBM_MAGIC_F32)) + k);
+    *n = (int32_t)(fbm_bits_f32(t) - fbm_bits_f32(FBM_MAGIC_F32));
+    /* 1 + r in two parts: the sum then rounds once, where it is below 1 too */
+    float h = 1 + r;
+    return h + fbm_fma_f32(r * r, p, r - (h - 1));
 }
 
-FBM_FN double fbm_exp_parts_f64(double x, double lo, int k)
+FBM_FN double fbm_exp_mantissa_f64(double x, double lo, double *t)
 {
     x = x > 720.0 ? 720.0 : x;
     x = x < -800.0 ? -800.0 : x;
-    double t = fbm_fma_f64(x, FBM_LOG2E, FBM_MAGIC_F64), n = t - FBM_MAGIC_F64;
-    double r = fbm_fma_f64(n, -FBM_LN2_LO_F64, fbm_fma_f64(n, -FBM_LN2_HI_F64, x)) + lo;
+    *t = fbm_fma_f64(x, FBM_LOG2E, FBM_MAGIC_F64);
+    double k = *t - FBM_MAGIC_F64;
+    double r = fbm_fma_f64(k, -FBM_LN2_LO_F64, fbm_fma_f64(k, -FBM_LN2_HI_F64, x)) + lo;
     double p = fbm_p10_f64(r, 0.50000000000000111, 0.1666666666666643, 0.041666666666525659,
                            0.0083333333334796762, 0.0013888888944925317, 0.00019841269546520091,
                            2.4801491654392117e-05, 2.7557543738434931e-06, 2.7630796364833515e-07,
                            2.5015720836069618e-08);
-    double h = 1 + r, y = h + fbm_fma_f64(r * r, p, r - (h - 1));
+    double h = 1 + r;
+    return h + fbm_fma_f64(r * r, p, r - (h - 1));
+}
+
+FBM_FN float fbm_exp_parts_f32(float x, float lo, int32_t k)
+{
+    int32_t n;
+    float y = fbm_exp_mantissa_f32(x, lo, &n);
+    return fbm_scale_f32(y, n + k);
+}
+
+FBM_FN double fbm_exp_parts_f64(double x, double lo, int32_t k)
+{
+    double t, y = fbm_exp_mantissa_f64(x, lo, &t);
     return fbm_scale_f64(y, t + k);
 }
 

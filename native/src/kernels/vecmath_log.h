@@ -31,10 +31,10 @@ FBM_FN void fbm_split_f64(double x, double *m, double *k)
 /* y with log(1 + f) = f + y, for f of a split m. */
 FBM_FN float fbm_log_tail_f32(float f)
 {
-    float z = f * f;
-    float p = fbm_p9_f32(f, 0.333333135f, -0.250000209f, 0.200020671f, -0.166673243f, 0.142200172f,
-                         -0.124176309f, 0.11896953f, -0.116082005f, 0.0664569661f);
-    return fbm_fma_f32(f * z, p, -0.5f * z);
+    float z = f * f; /* even and odd powers side by side: shorter chains */
+    float p = fbm_p5_f32(z, 0.333333135f, 0.200020671f, 0.142200172f, 0.11896953f, 0.0664569661f);
+    float q = fbm_p4_f32(z, -0.250000209f, -0.166673243f, -0.124176309f, -0.116082005f);
+    return fbm_fma_f32(f * z, fbm_fma_f32(f, q, p), -0.5f * z);
 }
 
 FBM_FN double fbm_log_tail_f64(double f)
@@ -132,6 +132,24 @@ FBM_FN double fbm_log1p_f64(double x)
     double f = fbm_fma_f64(c, s, m - 1), y = fbm_log_tail_f64(f);
     double r = fbm_log_ends_f64(u, fbm_fma_f64(k, FBM_LN2_HI_F64, f + fbm_fma_f64(k, FBM_LN2_LO_F64, y)));
     return x == 0 ? x : r;
+}
+
+/* log1p on [0, 1], which needs no split: 2 atanh(s), s = e / (2 + e), with 2s = e - s e. */
+FBM_FN float fbm_log1p_unit_f32(float e)
+{
+    float s = e / (2 + e), z = s * s;
+    float p = fbm_p5_f32(z, 0.666666746f, 0.399989486f, 0.286152124f, 0.214438841f, 0.242452711f);
+    return fbm_fma_f32(s, fbm_fma_f32(z, p, -e), e);
+}
+
+FBM_FN double fbm_log1p_unit_f64(double e)
+{
+    double s = e / (2 + e), z = s * s;
+    double p = fbm_p10_f64(z, 0.66666666666666308, 0.40000000000156211, 0.28571428547957711,
+                           0.22222223964321419, 0.1818174409004249, 0.15386556805473739,
+                           0.13301010482245196, 0.12105819707997464, 0.083411762439737802,
+                           0.17016721462022888);
+    return fbm_fma_f64(s, fbm_fma_f64(z, p, -e), e);
 }
 
 /* asinh x = log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); where x^2 would overflow, log(|x|) + log 2. */
