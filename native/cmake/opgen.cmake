@@ -2,7 +2,7 @@
 # that it writes known. A change of the table or the generator configures again (under a second); a file whose text
 # stays the same keeps its time, so that only what changed is compiled.
 set(FB_OPGEN ${CMAKE_CURRENT_SOURCE_DIR}/../tools/opgen CACHE PATH "Folder of the generator's main.py")
-set(FB_OPGEN_PYTHON OFF CACHE BOOL "Also write the Python files of the core package, to <build>/gen/python")
+set(FB_OPGEN_PYTHON OFF CACHE BOOL "Also write the Python files of the core package, to <build>/gen/python/_gen")
 set(FB_GEN ${CMAKE_CURRENT_BINARY_DIR}/gen)
 
 file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/ops/*.toml ${FB_OPGEN}/*.py)
@@ -13,7 +13,7 @@ file(REMOVE_RECURSE ${fresh})
 file(MAKE_DIRECTORY ${fresh} ${FB_GEN})
 set(arguments --ops ${CMAKE_CURRENT_SOURCE_DIR}/ops --out ${fresh})
 if(FB_OPGEN_PYTHON)
-    list(APPEND arguments --python ${fresh}/python)
+    list(APPEND arguments --python ${fresh}/python/_gen)
 endif()
 execute_process(COMMAND ${Python3_EXECUTABLE} -B ${FB_OPGEN}/main.py ${arguments} RESULT_VARIABLE status)
 if(status)
