@@ -1,8 +1,9 @@
 /* The elementwise family: what the operator table says of an operator, and the executor's plan.
  *
  * A body sees contiguous blocks of its slots' types only. Slot classes: c the compute type (bool, an integer,
- * float, double or a complex; halves and float8 compute in float), r its real type, b bool, i int64. An absent
- * optional input is NULL. A body may be called with an output that is exactly one of its inputs. */
+ * float, double or a complex; halves and float8 compute in float unless they have bodies), r its real type, z the
+ * complex type of its precision, b bool, i int64; d an input like c that must not be zero where it is an integer.
+ * An absent optional input is NULL. A body may be called with an output that is exactly one of its inputs. */
 #ifndef FB_KERNELS_ELEMENTWISE_H
 #define FB_KERNELS_ELEMENTWISE_H
 
@@ -14,7 +15,7 @@ enum { FB_EW_MAX = 14 }; /* operands */
 enum { FB_RULE_PROMOTE, FB_RULE_FLOAT, FB_RULE_NONE };
 
 /* bodies[isa]: an array of FB_N_DTYPES bodies by compute dtype; NULL where there is none. An integer dtype
- * without a body runs in int64 where that has one. */
+ * without a body runs in int64 where that has one, a half in float. */
 typedef struct fb_ew {
     uint8_t n_out, n_in, rule;
     char slots[17]; /* outputs first, then inputs */

@@ -45,7 +45,7 @@ static void make_plan(plan *p, const fb_gemm *g)
         const int64_t most = FB_MIN(8 / count + 1, (int64_t)(flops / PARALLEL_FLOPS));
         const int64_t cuts = FB_MIN(most, g->k / FB_GEMM_DEPTH);
         /* the pieces' sums are written and read again: not worth it unless k is long beside m and n */
-        if (cuts > 1 && g->k >= 8 * FB_MIN(mt, nt)) kt = round_up(pieces(g->k, cuts), 64);
+        if (cuts > 1 && g->k >= 8 * FB_MIN(mt, nt)) kt = round_up(pieces(g->k, cuts), FB_GEMM_DEPTH);
     }
     *p = (plan){.g = g, .kind = kind, .mt = mt, .nt = nt, .kt = kt};
     p->rows = pieces(g->m, mt);

@@ -1,25 +1,7 @@
 /* The matrix product engine for each element type: instances of gemm_tile.h and gemm_thin.h. */
 #include "kernels/gemm.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
-#if FB_VECTOR == 64
-#define FMA_F32(acc, a, b) (VT) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(acc))
-#define FMA_F64(acc, a, b) (VT) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(acc))
-#elif FB_VECTOR == 32
-#define FMA_F32(acc, a, b) (VT) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(acc))
-#define FMA_F64(acc, a, b) (VT) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(acc))
-#elif defined(__aarch64__)
-#define FMA_F32(acc, a, b) (VT) vfmaq_f32((float32x4_t)(acc), (float32x4_t)(a), (float32x4_t)(b))
-#define FMA_F64(acc, a, b) (VT) vfmaq_f64((float64x2_t)(acc), (float64x2_t)(a), (float64x2_t)(b))
-#else
-#define FMA_F32(acc, a, b) ((acc) + (a) * (b))
-#define FMA_F64(acc, a, b) ((acc) + (a) * (b))
-#endif
+#include "kernels/vector.h"
 
 /* Left alone, GCC 12 spills every accumulator in every turn of the loop: half the speed. */
 #if FB_VECTOR == 64

@@ -1,10 +1,7 @@
 /* Packing of strided operands: one instance of gemm_pack.h for each dtype; and for the dtypes that are summed in
  * another one, storing the sums. */
 #include "kernels/gemm.h"
-
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
+#include "kernels/vector.h"
 
 /* n is a constant where this is used, so that the loop unrolls into vector copies */
 #define RUN(dst, src, n)                                                                                               \
@@ -13,28 +10,7 @@
     } while (0)
 #define PLAIN(x) (x)
 
-/* d[i * width + x] = sx[i] for x, i < 4: a 4 x 4 transpose in registers, 3 times the speed of single elements. */
-#define TURN4(NAME, S, INDEX)                                                                                          \
-    FB_INLINE void NAME(S *d, int64_t width, const S *s0, const S *s1, const S *s2, const S *s3)                      \
-    {                                                                                                                  \
-        typedef S V __attribute__((vector_size(4 * sizeof(S)), aligned(sizeof(S)), may_alias));                        \
-        typedef INDEX I __attribute__((vector_size(4 * sizeof(S))));                                                   \
-        const V a = *(const V *)s0, b = *(const V *)s1, c = *(const V *)s2, e = *(const V *)s3;                        \
-        const V ab = __builtin_shuffle(a, b, (I){0, 4, 1, 5}), AB = __builtin_shuffle(a, b, (I){2, 6, 3, 7});          \
-        const V ce = __builtin_shuffle(c, e, (I){0, 4, 1, 5}), CE = __builtin_shuffle(c, e, (I){2, 6, 3, 7});          \
-        *(V *)d = __builtin_shuffle(ab, ce, (I){0, 1, 4, 5});                                                          \
-        *(V *)(d + width) = __builtin_shuffle(ab, ce, (I){2, 3, 6, 7});                                                \
-        *(V *)(d + 2 * width) = __builtin_shuffle(AB, CE, (I){0, 1, 4, 5});                                            \
-        *(V *)(d + 3 * width) = __builtin_shuffle(AB, CE, (I){2, 3, 6, 7});                                            \
-    }
-TURN4(turn4_f32, float, int32_t)
-TURN4(turn4_u32, uint32_t, int32_t)
-#if FB_VECTOR >= 32
-TURN4(turn4_f64, double, int64_t)
-TURN4(turn4_u64, uint64_t, int64_t)
-#endif
-
-#define TURN turn4_f32
+#define TURN fb_turn4_f32
 #define S float
 #define T float
 #define NAME f32
@@ -47,9 +23,7 @@ TURN4(turn4_u64, uint64_t, int64_t)
 #undef COLS
 
 #undef TURN
-#if FB_VECTOR >= 32
-#define TURN turn4_f64
-#endif
+#define TURN fb_turn4_f64
 #define S double
 #define T double
 #define NAME f64
@@ -61,9 +35,7 @@ TURN4(turn4_u64, uint64_t, int64_t)
 #undef COLS
 
 #undef TURN
-#if FB_VECTOR >= 32
-#define TURN turn4_u64
-#endif
+#define TURN fb_turn4_u64
 #define S uint64_t
 #define T uint64_t
 #define NAME u64
@@ -75,7 +47,7 @@ TURN4(turn4_u64, uint64_t, int64_t)
 #undef COLS
 
 #undef TURN
-#define TURN turn4_u32
+#define TURN fb_turn4_u32
 #define S uint32_t
 #define T uint32_t
 #define NAME u32

@@ -1,8 +1,9 @@
-/* Elementary and special functions for loops: `static inline`, branch-free where a loop over them should become
- * vector code, in both precisions. fbm_exp_f32, fbm_exp_f64; fbm_exp(x) picks by the type of x.
+/* Elementary and special functions for loops: `static inline`, branch-free where a loop over them should
+ * become vector code, in both precisions. fbm_exp_f32, fbm_exp_f64; fbm_exp(x) picks by the type of x.
  *
- * NaN passes through, infinities, signed zeros, subnormals and overflow behave as in C99's Annex F. Error bounds and
- * the exceptions to "branch-free" are stated in the parts; tests/test_vecmath.c checks the bounds. */
+ * NaN passes through, infinities, signed zeros, subnormals and overflow behave as in C99's Annex F. Error
+ * bounds and the exceptions to "branch-free" are stated in the parts; tests/test_vecmath.c checks the
+ * bounds. */
 #ifndef FBM_VECMATH_H
 #define FBM_VECMATH_H
 

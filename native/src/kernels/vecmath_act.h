@@ -1,15 +1,15 @@
 /* Activations and small compositions: softplus, log_sigmoid, silu, mish, tanh-gelu, logaddexp, xlogy.
  *
- * All from e = exp(-|x|), which can't overflow. At most 4 ulp, also where the result is subnormal: a factor x comes in
- * before the power of two. */
+ * All from e = exp(-|x|), which can't overflow. At most 4 ulp, also where the result is subnormal: a factor
+ * x comes in before the power of two. */
 #ifndef FBM_VECMATH_ACT_H
 #define FBM_VECMATH_ACT_H
 
 #include "vecmath_exp.h"
 #include "vecmath_log.h"
 
-/* The exponent in the form that fbm_scale takes; and an x whose exp(x) x is 0, to replace those below it: -inf then
- * gives the limit -0, and factors stay in the range of fbm_scale. */
+/* The exponent in the form that fbm_scale takes; and an x whose exp(x) x is 0, to replace those below it:
+ * -inf then gives the limit -0, and factors stay in the range of fbm_scale. */
 #define FBM_SCALE_INT_f32 int32_t
 #define FBM_SCALE_INT_f64 double
 #define FBM_FLAT_f32 -200.0f
@@ -63,8 +63,8 @@
 FBM_ACTIVATIONS(float, f32, f)
 FBM_ACTIVATIONS(double, f64, )
 
-/* x (1 + tanh u) / 2 = x sigmoid(2u), 2u = 2 sqrt(2/pi) (x + 0.044715 x^3). An error of 2u is multiplied by 2u, which
- * reaches 100 before the result vanishes: it is formed in double, or in two doubles. */
+/* x (1 + tanh u) / 2 = x sigmoid(2u), 2u = 2 sqrt(2/pi) (x + 0.044715 x^3). An error of 2u is multiplied by
+ * 2u, which reaches 100 before the result vanishes: it is formed in double, or in two doubles. */
 #define FBM_GELU_1 1.5957691216057308
 #define FBM_GELU_1_LO -9.96930880911092e-17
 #define FBM_GELU_3 0.07135481627260025

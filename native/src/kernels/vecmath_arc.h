@@ -88,8 +88,8 @@ FBM_FN double fbm_atan_tail_f64(double t)
 FBM_ARCS(float, f32, f)
 FBM_ARCS(double, f64, )
 
-/* hypot: in double, squares of floats neither overflow nor underflow; squares of doubles are kept from it by a power
- * of two. An infinity wins over NaN. */
+/* hypot: in double, squares of floats neither overflow nor underflow; squares of doubles are kept from it by
+ * a power of two. An infinity wins over NaN. */
 FBM_FN float fbm_hypot_f32(float x, float y)
 {
     double dx = (double)x, dy = (double)y;

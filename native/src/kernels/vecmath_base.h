@@ -1,7 +1,8 @@
-/* Shared by the vecmath_*.h parts: bits of a float, fused or plain multiply-add, polynomials, exact products, rounding.
+/* Shared by the vecmath_*.h parts: bits of a float, fused or plain multiply-add, polynomials, exact
+ * products, rounding.
  *
- * Everything is branch-free and made of operations that gcc vectorises for SSE2 already: no 64-bit arithmetic shifts,
- * compares or conversions (they come with AVX-512), no floor (SSE4.1). */
+ * Everything is branch-free and made of operations that gcc vectorises for SSE2 already: no 64-bit
+ * arithmetic shifts, compares or conversions (they come with AVX-512), no floor (SSE4.1). */
 #ifndef FBM_VECMATH_BASE_H
 #define FBM_VECMATH_BASE_H
 
@@ -11,8 +12,8 @@
 
 #define FBM_FN static inline __attribute__((always_inline, unused))
 
-/* The same source gives the same bits in a loop's vector body and in its scalar tail: fused where the instruction set
- * has it, in both; else rounded twice, in both (with -ffp-contract=off). */
+/* The same source gives the same bits in a loop's vector body and in its scalar tail: fused where the
+ * instruction set has it, in both; else rounded twice, in both (with -ffp-contract=off). */
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
 #define FBM_HAS_FMA 1
 FBM_FN float fbm_fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -103,8 +104,8 @@ FBM_FN double fbm_from_bits_f64(uint64_t u)
 FBM_POLYNOMIALS(float, f32)
 FBM_POLYNOMIALS(double, f64)
 
-/* a * b = product + error, exactly (the error of the double version without fma: to 2^-107). Dekker's scheme, but
- * halves are cut by masking, which can't overflow as Veltkamp's multiplication can. */
+/* a * b = product + error, exactly (the error of the double version without fma: to 2^-107). Dekker's
+ * scheme, but halves are cut by masking, which can't overflow as Veltkamp's multiplication can. */
 FBM_FN float fbm_two_prod_f32(float a, float b, float *error)
 {
     float p = a * b;
@@ -131,12 +132,13 @@ FBM_FN double fbm_two_prod_f64(double a, double b, double *error)
     return p;
 }
 
-/* y * 2^n with gradual underflow and overflow to infinity; y between 2^-20 and 2^20, |n| < 220. In two steps, because 2^n alone may
- * not be a float when the product is. */
+/* y * 2^n with gradual underflow and overflow to infinity; y between 2^-20 and 2^20, |n| < 220. In two
+ * steps, because 2^n alone may not be a float when the product is. */
 FBM_FN float fbm_scale_f32(float y, int32_t n)
 {
     int32_t h = n >> 1;
-    return y * fbm_from_bits_f32((uint32_t)(h + 127) << 23) * fbm_from_bits_f32((uint32_t)(n - h + 127) << 23);
+    float first = fbm_from_bits_f32((uint32_t)(h + 127) << 23);
+    return y * first * fbm_from_bits_f32((uint32_t)(n - h + 127) << 23);
 }
 
 /* The same for n = the integer of t = n + FBM_MAGIC_F64; |n| < 2000. */

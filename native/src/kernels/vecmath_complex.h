@@ -1,6 +1,6 @@
-/* Complex functions on {re, im} structs. Products, quotients and absolute values are explicit and vectorise (the
- * compiler's complex product checks for NaN); the rest goes through libm's double functions, which have C99 Annex G's
- * special values and branch cuts. Single precision computes in double: right to half an ulp. */
+/* Complex functions on {re, im} structs. Products, quotients and absolute values are explicit and vectorise
+ * (the compiler's complex product checks for NaN); the rest goes through libm's double functions, which have
+ * C99 Annex G's special values and branch cuts. Single precision computes in double: right to half an ulp. */
 #ifndef FBM_VECMATH_COMPLEX_H
 #define FBM_VECMATH_COMPLEX_H
 
@@ -16,8 +16,8 @@ typedef struct fb_c64 { float re, im; } fb_c64;
 typedef struct fb_c128 { double re, im; } fb_c128;
 #endif
 
-/* Smith's quotient (Algorithm 116, 1962) with selects for his branch: no overflow of |b|^2. A quotient by zero has the
- * infinities and NaN of the division by a real zero. */
+/* Smith's quotient (Algorithm 116, 1962) with selects for his branch: no overflow of |b|^2. A quotient by
+ * zero has the infinities and NaN of the division by a real zero. */
 #define FBM_COMPLEX_ARITHMETIC(C, T, S, R, F)                                                               \
     FBM_FN C fbm_cmul_##S(C a, C b)                                                                         \
     {                                                                                                       \
@@ -50,7 +50,8 @@ FBM_FN fb_c64 fbm_c64_of(fb_c128 z) { return (fb_c64){(float)z.re, (float)z.im};
 #define FBM_COMPLEX_NARROW(name)                                                                            \
     static inline fb_c64 fbm_##name##_c64(fb_c64 z) { return fbm_c64_of(fbm_##name##_c128(fbm_c128_of(z))); }
 
-/* The builtin is libm's function; <complex.h> would define the macros I and complex for all who include this. */
+/* The builtin is libm's function; <complex.h> would define the macros I and complex for all who include
+ * this. */
 #define FBM_COMPLEX_LIBM(name)                                                                              \
     static inline fb_c128 fbm_##name##_c128(fb_c128 z)                                                      \
     {                                                                                                       \

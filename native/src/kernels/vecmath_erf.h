@@ -1,8 +1,9 @@
 /* erf (2 ulp), erfc, gelu (4 ulp), erfinv.
  *
- * erf: below 1, x + x P(x^2); above, 1 - exp(-x Q(x)), where Q = -log(erfc(x)) / x needs little accuracy because
- * erfc is small. erfc: exp(-x^2) G(t) / (1 + 2x), t = (x - K) / (x + K) (Shepherd and Laframboise, Chebyshev
- * approximation of (1 + 2x) exp(x^2) erfc(x), 1981), with x^2 in two parts. Coefficients: tools/vecmath_fit.py. */
+ * erf: below 1, x + x P(x^2); above, 1 - exp(-x Q(x)), where Q = -log(erfc(x)) / x needs little accuracy
+ * because erfc is small. erfc: exp(-x^2) G(t) / (1 + 2x), t = (x - K) / (x + K) (Shepherd and Laframboise,
+ * Chebyshev approximation of (1 + 2x) exp(x^2) erfc(x), 1981), with x^2 in two parts. Coefficients:
+ * tools/vecmath_fit.py. */
 #ifndef FBM_VECMATH_ERF_H
 #define FBM_VECMATH_ERF_H
 
@@ -93,8 +94,8 @@ FBM_FN double fbm_erfc_f64(double x)
     return a < 0.5 ? near : x < 0 ? 2 - y : y;
 }
 
-/* gelu(x) = x erfc(-x / sqrt 2) / 2 = max(x, 0) - w, w = |x| erfc(|x| / sqrt 2) / 2. The exponent x^2 / 2 is formed
- * exactly: from a rounded x / sqrt 2, the tail would lose all its digits. The limit at -inf is -0. */
+/* gelu(x) = x erfc(-x / sqrt 2) / 2 = max(x, 0) - w, w = |x| erfc(|x| / sqrt 2) / 2. The exponent x^2 / 2 is
+ * formed exactly: from a rounded x / sqrt 2, the tail would lose all its digits. The limit at -inf is -0. */
 FBM_FN float fbm_gelu_f32(float x)
 {
     float a = __builtin_fabsf(x), b = a > 14.5f ? 14.5f : a, lo, s = fbm_two_prod_f32(b, b, &lo);
@@ -114,8 +115,8 @@ FBM_FN double fbm_gelu_f64(double x)
     return a < 0.7 ? near : (x < 0 ? -0.0 : x) - w;
 }
 
-/* erfinv: a first guess in w = -log(1 - x^2) or its square root (Giles, Approximating the erfinv function, 2012), then
- * one step of Halley's. Not for hot loops: it calls libm's erf and erfc. */
+/* erfinv: a first guess in w = -log(1 - x^2) or its square root (Giles, Approximating the erfinv function,
+ * 2012), then one step of Halley's. Not for hot loops: it calls libm's erf and erfc. */
 static inline double fbm_erfinv_f64(double x)
 {
     double a = __builtin_fabs(x);
@@ -131,7 +132,7 @@ static inline double fbm_erfinv_f64(double x)
                            -1.3131637295336634e-05, 2.1380647000087317e-07);
     double y = a * (w < 6 ? p : q);
     double miss = a < 0.8 ? erf(y) - a : (1 - a) - erfc(y);
-    double step = miss * (0.88622692545275801 * fbm_exp_f64(y * y)); /* Newton's: miss / (2/sqrt(pi) exp(-y^2)) */
+    double step = miss * (0.88622692545275801 * fbm_exp_f64(y * y)); /* miss / (2/sqrt(pi) exp(-y^2)) */
     return __builtin_copysign(y - step / (1 + y * step), x);
 }
 

@@ -1,16 +1,17 @@
 /* exp, exp2, expm1, and what is made of them: sinh, cosh, tanh, sigmoid.
  *
- * exp(x) = 2^n exp(r), n = round(x / ln 2), r = x - n ln 2 in two parts (Cody and Waite, Software Manual for the
- * Elementary Functions, 1980); exp(r) by a minimax polynomial of tools/vecmath_fit.py. Errors measured by
- * tests/test_vecmath.c are below 1 ulp for exp and exp2, below 2 for the others. */
+ * exp(x) = 2^n exp(r), n = round(x / ln 2), r = x - n ln 2 in two parts (Cody and Waite, Software Manual for
+ * the Elementary Functions, 1980); exp(r) by a minimax polynomial of tools/vecmath_fit.py. Errors measured
+ * by tests/test_vecmath.c are below 1 ulp for exp and exp2, below 2 for the others. */
 #ifndef FBM_VECMATH_EXP_H
 #define FBM_VECMATH_EXP_H
 
 #include "vecmath_base.h"
 
-/* exp(x + lo) 2^k for |lo| much smaller than 1; k is 0 or -1. `lo` carries what an argument lost in rounding, `k`
- * avoids the overflow of exp where half of it is a float. The mantissa y and n, with exp(x + lo) = 2^n y, are of use
- * where a factor should come in before the result may underflow: fbm_scale(y * factor, n). */
+/* exp(x + lo) 2^k for |lo| much smaller than 1; k is 0 or -1. `lo` carries what an argument lost in
+ * rounding, `k` avoids the overflow of exp where half of it is a float. The mantissa y and n, with exp(x +
+ * lo) = 2^n y, are of use where a factor should come in before the result may underflow: fbm_scale(y *
+ * factor, n). */
 FBM_FN float fbm_exp_mantissa_f32(float x, float lo, int32_t *n)
 {
     x = x > 100.0f ? 100.0f : x; /* written so that NaN passes */
@@ -77,7 +78,8 @@ FBM_FN double fbm_exp2_f64(double x)
     return fbm_scale_f64(fbm_fma_f64(r, p, 1), t);
 }
 
-/* expm1(x) = 2^n expm1(r) + (2^n - 1). Half of it is formed, so that 2^n is a float where the result still is. */
+/* expm1(x) = 2^n expm1(r) + (2^n - 1). Half of it is formed, so that 2^n is a float where the result still
+ * is. */
 FBM_FN float fbm_expm1_f32(float x)
 {
     float a = x > 89.0f ? 89.0f : x;
@@ -86,7 +88,8 @@ FBM_FN float fbm_expm1_f32(float x)
     float rh = fbm_fma_f32(n, -FBM_LN2_HI_F32, a), rl = n * -FBM_LN2_LO_F32;
     float r = rh + rl;
     rl += rh - r;
-    float p = fbm_p6_f32(r, 0.5f, 0.166666657f, 0.0416664928f, 0.00833358243f, 0.00139323308f, 0.00019728925f);
+    float p = fbm_p6_f32(r, 0.5f, 0.166666657f, 0.0416664928f, 0.00833358243f, 0.00139323308f,
+                         0.00019728925f);
     float s = fbm_from_bits_f32((fbm_bits_f32(t) - fbm_bits_f32(FBM_MAGIC_F32) + 126) << 23);
     /* head + tail = s - 1/2 + s r exactly enough: below n = 25, the larger of the two summands is first */
     float u = s - 0.5f, v = s * r, head = u + v, b = head - u, tail = (u - (head - b)) + (v - b);
@@ -135,8 +138,8 @@ FBM_FN double fbm_tanh_f64(double x)
     return __builtin_copysign(a < 0.625 ? near : far, x);
 }
 
-/* With e = exp(-|x|), which can't overflow, and q = e / (1 + e): 1 - q, and for negative x q itself, as e - e q because
- * a small e then passes on its own error only. */
+/* With e = exp(-|x|), which can't overflow, and q = e / (1 + e): 1 - q, and for negative x q itself, as e -
+ * e q because a small e then passes on its own error only. */
 FBM_FN float fbm_sigmoid_f32(float x)
 {
     float e = fbm_exp_f32(-__builtin_fabsf(x)), q = e / (1 + e), n = x < 0 ? e : 1;

@@ -33,9 +33,10 @@ static inline double fbm_digamma_core_f64(double x)
     return ((x - FBM_DIGAMMA_ROOT_HI) - FBM_DIGAMMA_ROOT_LO) * p;
 }
 
-/* digamma(x): [1, 2] and below 12 by the recurrence digamma(x + 1) = digamma(x) + 1/x, above by the asymptotic
- * series (DLMF 5.11.2), below 0 by reflection (DLMF 5.5.4). At most 6 ulp for x > 0; for x < 0 within an ulp or two
- * of the larger of the two terms. As in PyTorch: -inf at 0, +inf at -0, NaN at negative integers and -inf. */
+/* digamma(x): [1, 2] and below 12 by the recurrence digamma(x + 1) = digamma(x) + 1/x, above by the
+ * asymptotic series (DLMF 5.11.2), below 0 by reflection (DLMF 5.5.4). At most 6 ulp for x > 0; for x < 0
+ * within an ulp or two of the larger of the two terms. As in PyTorch: -inf at 0, +inf at -0, NaN at negative
+ * integers and -inf. */
 static inline double fbm_digamma_f64(double x)
 {
     if (x == 0)

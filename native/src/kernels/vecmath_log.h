@@ -1,8 +1,8 @@
 /* log, log2, log10, log1p, and the inverse hyperbolic functions made of log1p.
  *
- * x = 2^k m with m in [sqrt(1/2), sqrt(2)), f = m - 1. In single precision log(1 + f) = f - f^2/2 + f^3 P(f); in double
- * log(1 + f) = f - (f^2/2 - s (f^2/2 + R(s^2))), s = f / (2 + f), 2 atanh(s) = 2s + s R (Tang, Table-driven
- * implementation of the logarithm, 1990). Coefficients: tools/vecmath_fit.py. */
+ * x = 2^k m with m in [sqrt(1/2), sqrt(2)), f = m - 1. In single precision log(1 + f) = f - f^2/2 + f^3
+ * P(f); in double log(1 + f) = f - (f^2/2 - s (f^2/2 + R(s^2))), s = f / (2 + f), 2 atanh(s) = 2s + s R
+ * (Tang, Table-driven implementation of the logarithm, 1990). Coefficients: tools/vecmath_fit.py. */
 #ifndef FBM_VECMATH_LOG_H
 #define FBM_VECMATH_LOG_H
 
@@ -75,8 +75,8 @@ FBM_FN double fbm_log_f64(double x)
     return fbm_log_ends_f64(x, fbm_fma_f64(k, FBM_LN2_HI_F64, f + fbm_fma_f64(k, FBM_LN2_LO_F64, y)));
 }
 
-/* k (kh + kl) + (f + y) (ch + cl): the logarithm to another base, c = 1/ln(base), kh + kl = log_base(2). f + y is kept
- * in two parts, so that only the product rounds. */
+/* k (kh + kl) + (f + y) (ch + cl): the logarithm to another base, c = 1/ln(base), kh + kl = log_base(2). f +
+ * y is kept in two parts, so that only the product rounds. */
 FBM_FN float fbm_log_base_f32(float x, float ch, float cl, float kh, float kl)
 {
     float m, k;

@@ -1,7 +1,7 @@
 /* pow(x, y) = exp(y log|x|), with the special values of C's pow (C11 F.10.4.4).
  *
- * y log|x| reaches 745, so log needs some 10 bits more than the result. In single precision the whole computation runs
- * in double; in double precision log|x| and its product with y are sums of two doubles. */
+ * y log|x| reaches 745, so log needs some 10 bits more than the result. In single precision the whole
+ * computation runs in double; in double precision log|x| and its product with y are sums of two doubles. */
 #ifndef FBM_VECMATH_POW_H
 #define FBM_VECMATH_POW_H
 
@@ -29,7 +29,8 @@ FBM_FN float fbm_pow_f32(float x, float y)
     float a = __builtin_fabsf(x), mf, kf;
     fbm_split_f32(a, &mf, &kf);
     double f = (double)mf - 1, s = f / (2 + f), z = s * s;
-    double p = fbm_p4_f64(z, 0.66666665643577316, 0.40000335640495449, 0.28537278238864228, 0.23582758754009778);
+    double p = fbm_p4_f64(z, 0.66666665643577316, 0.40000335640495449, 0.28537278238864228,
+                          0.23582758754009778);
     double l2 = fbm_fma_f64(fbm_fma_f64(s * z, p, 2 * s), FBM_LOG2E, (double)kf);
     double ad = (double)a; /* compared as it is selected: mixed widths don't vectorise */
     l2 = ad == 0 ? -(double)INFINITY : l2;

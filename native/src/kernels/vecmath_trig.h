@@ -1,11 +1,11 @@
 /* sin, cos, tan of |x| <= FBM_TRIG_LIMIT, and of any x with a fix-up for a block.
  *
- * n = round(x 2/pi), r = x - n pi/2 with pi/2 in parts of 24 bits, whose multiples by n are exact (Cody and Waite);
- * sin r and cos r by minimax polynomials on [-pi/4, pi/4] (tools/vecmath_fit.py).
+ * n = round(x 2/pi), r = x - n pi/2 with pi/2 in parts of 24 bits, whose multiples by n are exact (Cody and
+ * Waite); sin r and cos r by minimax polynomials on [-pi/4, pi/4] (tools/vecmath_fit.py).
  *
- * Larger arguments need some 1100 bits of pi, hence tables and branches. The inline functions return NaN for them;
- * fbm_sin_any, fbm_cos_any, fbm_tan_any are right for every x (libm beyond the limit), and a kernel picks one of the
- * two for a whole block, so that an element's bits never depend on its neighbours:
+ * Larger arguments need some 1100 bits of pi, hence tables and branches. The inline functions return NaN for
+ * them; fbm_sin_any, fbm_cos_any, fbm_tan_any are right for every x (libm beyond the limit) and give the same
+ * bits within the limit, so that a kernel picks one of the two for a whole block:
  *
  *     if (fbm_all_within_f64(x, n, FBM_TRIG_LIMIT))
  *         for (i = 0; i < n; i++) y[i] = fbm_sin_f64(x[i]);
@@ -20,21 +20,21 @@
 
 #define FBM_TRIG_LIMIT 0x1p28 /* n keeps below 2^28: 24 more bits fit in a double */
 
-/* True when |x[i]| <= limit, or x[i] is infinite or NaN, for all i < n: then the inline functions are right. */
-#define FBM_ALL_WITHIN(T, S, F)                                                                             \
+/* True when |x[i]| <= limit, or x[i] is infinite or NaN, for all i < n: the inline functions will do. */
+#define FBM_ALL_WITHIN(T, U, S, F)                                                                          \
     FBM_FN int fbm_all_within_##S(const T *x, int64_t n, T limit)                                           \
     {                                                                                                       \
-        T worst = 0;                                                                                        \
+        U beyond = 0; /* an or of bits is a reduction that vectorises; a maximum isn't */    \
         for (int64_t i = 0; i < n; i++) {                                                                   \
             T a = __builtin_fabs##F(x[i]);                                                                  \
-            a = a < (T)INFINITY ? a : 0;                                                                    \
-            worst = a > worst ? a : worst;                                                                  \
+            T far = a > limit ? a : 0;                                                                      \
+            beyond |= fbm_bits_##S(a < (T)INFINITY ? far : 0);                                              \
         }                                                                                                   \
-        return worst <= limit;                                                                              \
+        return !beyond;                                                                                     \
     }
 
-FBM_ALL_WITHIN(float, f32, f)
-FBM_ALL_WITHIN(double, f64, )
+FBM_ALL_WITHIN(float, uint32_t, f32, f)
+FBM_ALL_WITHIN(double, uint64_t, f64, )
 
 /* y[i] = f(x[i]) for i < n, where f is sin, cos or tan and S is f32 or f64; y may be x. */
 #define FBM_BLOCK_FIXUP(f, S, n, y, x)                                                                      \
@@ -126,7 +126,8 @@ FBM_FN double fbm_sin_f64(double x)
 {
     double s, c;
     uint64_t q = fbm_sincos_f64(x, &s, &c);
-    uint64_t y = fbm_bits_f64(fbm_pick_f64(q, c, s)) ^ (q << 62 & FBM_SIGN_F64) ^ (fbm_bits_f64(x) & FBM_SIGN_F64);
+    uint64_t sign = ((q << 62) ^ fbm_bits_f64(x)) & FBM_SIGN_F64;
+    uint64_t y = fbm_bits_f64(fbm_pick_f64(q, c, s)) ^ sign;
     return __builtin_fabs(x) <= FBM_TRIG_LIMIT ? fbm_from_bits_f64(y) : (double)NAN;
 }
 

@@ -24,7 +24,7 @@ static fb_dtype common_dtype(const fb_frame *f, const fb_ew *ew)
 
     for (int i = 0; i < ew->n_in; i++) {
         fb_tensor *t = f->in[i];
-        if (!t || (slots[i] != 'c' && slots[i] != 'r')) continue;
+        if (!t || slots[i] == 'b' || slots[i] == 'i') continue;
         if (first == FB_NONE) first = t->dtype;
         if (ew->rule == FB_RULE_NONE) break;
         same &= t->dtype == first;
@@ -37,9 +37,11 @@ static fb_dtype common_dtype(const fb_frame *f, const fb_ew *ew)
     return (fb_dtype)first;
 }
 
-/* The dtype that bodies run in: halves in float, an integer without a body of its own in int64. */
+/* The dtype that bodies run in: halves in float (unless the operator only moves bits), an integer without a body of
+ * its own in int64. */
 static int compute_dtype(const fb_block_fn *bodies, int common)
 {
+    if (bodies[common]) return common;
     int ct = fb_compute_type((fb_dtype)common);
     if (!bodies[ct] && fb_is_integral(ct) && ct != FB_U64) ct = FB_I64;
     return bodies[ct] ? ct : FB_NONE;
@@ -47,7 +49,13 @@ static int compute_dtype(const fb_block_fn *bodies, int common)
 
 static int slot_dtype(char slot, int of)
 {
-    return slot == 'c' ? of : slot == 'r' ? (int)fb_real_of((fb_dtype)of) : slot == 'b' ? FB_BOOL : FB_I64;
+    switch (slot) {
+    case 'b': return FB_BOOL;
+    case 'i': return FB_I64;
+    case 'r': return (int)fb_real_of((fb_dtype)of);
+    case 'z': return (int)fb_complex_of((fb_dtype)of);
+    default: return of;
+    }
 }
 
 /* ---- strides of a new result: the layout of the inputs, as PyTorch keeps it ---------------------- */
@@ -210,6 +218,26 @@ static bool run_tiny(const fb_frame *f, const fb_ew *ew, int ct, fb_block_fn fn)
     return true;
 }
 
+static void look_for_zero(int64_t n, void *const *out, void *const *in, const void *params)
+{
+    (void)out;
+    const uint64_t *v = in[0]; /* int64 or uint64 */
+    int found = 0;
+    for (int64_t i = 0; i < n; i++) found |= v[i] == 0;
+    if (found) atomic_store_explicit(*(_Atomic int *const *)params, 1, memory_order_relaxed);
+}
+
+/* Integers have no answer to a division by zero, and bodies can't fail: the divisor is looked at first. */
+static fb_status check_divisor(const fb_tensor *t, int common)
+{
+    _Atomic int found = 0, *at = &found;
+    fb_ew_plan plan = {.n_out = 0, .n_in = 1, .ndim = t->ndim, .fn = look_for_zero, .params = &at, .ns = 0.3};
+    memcpy(plan.sizes, t->sizes, sizeof *t->sizes * (size_t)t->ndim);
+    fb_ew_bind(&plan, 0, t, common, common == FB_U64 ? FB_U64 : FB_I64);
+    FB_TRY(fb_ew_execute(&plan));
+    return found ? fb_fail(FB_ERUNTIME, "ZeroDivisionError") : FB_OK;
+}
+
 fb_status fb_ew_kernel(fb_frame *f)
 {
     const fb_ew *ew = f->op->family;
@@ -222,6 +250,8 @@ fb_status fb_ew_kernel(fb_frame *f)
     if (f->flags & (FB_F_OUT_GIVEN | FB_F_IN_PLACE)) FB_TRY(check_overlap(f));
     const fb_tensor *o = f->out[0];
     if (o->numel == 0) return FB_OK;
+    for (int i = 0; i < ew->n_in && fb_is_integral(common); i++)
+        if (ew->slots[ew->n_out + i] == 'd') FB_TRY(check_divisor(f->in[i], common));
     if (o->numel <= TINY && run_tiny(f, ew, ct, bodies[ct])) return FB_OK;
 
     fb_ew_plan plan;
