@@ -231,6 +231,7 @@ static void draw_integers(fb_generator *g, const fb_draw *d, int64_t *x, int64_t
 static void fill_integers(fb_generator *g, const fb_draw *d, int dtype, char *out, int64_t n, int64_t itemsize)
 {
     int64_t x[BLOCK];
+    float y[BLOCK];
 
     for (int64_t k; n > 0; n -= k, out += k * itemsize) {
         k = FB_MIN(n, BLOCK);
@@ -239,7 +240,12 @@ static void fill_integers(fb_generator *g, const fb_draw *d, int dtype, char *ou
             continue;
         }
         draw_integers(g, d, x, k);
-        FB_K(fb_cast)(FB_I64, dtype, k, out, x);
+        if (fb_is(FB_HALVES, dtype)) { /* by way of float, which rounds large ones twice */
+            FB_K(fb_cast)(FB_I64, FB_F32, k, y, x);
+            FB_K(fb_cast)(FB_F32, dtype, k, out, y);
+        } else {
+            FB_K(fb_cast)(FB_I64, dtype, k, out, x);
+        }
     }
 }
 

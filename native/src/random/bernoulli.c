@@ -7,10 +7,12 @@
 
 /* ---- bernoulli ---- */
 
+#define NO_FLIPS (FB_COMPLEXES | FB_FLOAT8 | FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64))
+
 static fb_status fill_by_number(fb_tensor *t, double p, fb_generator *g)
 {
     if (!(p >= 0 && p <= 1)) return fb_fail(FB_ERUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-    if (fb_is(FB_COMPLEXES | FB_FLOAT8 | FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64), t->dtype))
+    if (t->numel && fb_is(NO_FLIPS, t->dtype))
         return fb_fail(FB_ENOTIMPL, "\"bernoulli_scalar_cpu_\" not implemented for '%s'", fb_dtype_label((fb_dtype)t->dtype));
     return fb_fill_random(t, &(fb_draw){.kind = FB_DRAW_BERNOULLI, .a = p}, g);
 }
@@ -50,14 +52,14 @@ static fb_status fill_by_tensor(fb_tensor *t, fb_tensor *p, fb_generator *g)
     fb_tensor *ordered_p = NULL, *ordered_t = NULL, *packed = NULL, *bits = NULL;
     fb_status status = FB_FAIL;
 
+    if (t->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS, p->dtype))
         return fb_fail(FB_ENOTIMPL, "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'", fb_dtype_label((fb_dtype)p->dtype));
-    if (fb_is(FB_COMPLEXES | FB_FLOAT8, t->dtype))
+    if (fb_is(NO_FLIPS, t->dtype))
         return fb_fail(FB_ENOTIMPL, "\"bernoulli_tensor_cpu_self_\" not implemented for '%s'", fb_dtype_label((fb_dtype)t->dtype));
     if (fb_overlaps_itself(t))
         return fb_fail(FB_ERUNTIME, "unsupported operation: more than one element of the written-to tensor refers to a single "
                                     "memory location. Please clone() the tensor before performing the operation.");
-    if (t->numel == 0) return FB_OK;
     fb_memory_order(t, order);
     if (!(ordered_p = fb_reordered(p, order)) || !(packed = fb_contiguous_as(ordered_p, FB_NONE))) goto done;
     if (!are_probabilities(packed)) {
@@ -235,9 +237,9 @@ fb_status fb_k_dropout_scaled(fb_frame *f)
     return status;
 }
 
-static fb_tensor *times_number(fb_tensor *t, double v, fb_tensor *out)
+static fb_tensor *times_number(fb_tensor *t, fb_scalar v, fb_tensor *out)
 {
-    fb_tensor *number = fb_wrapped(fb_float(v)), *result = NULL;
+    fb_tensor *number = fb_wrapped(v), *result = NULL;
 
     if (number) result = fb_mul_out(t, number, out);
     fb_release(number);
@@ -251,7 +253,7 @@ fb_status fb_c_dropout(fb_frame *f)
 
     FB_TRY(check_dropout(p->p));
     if (!p->train || p->p == 0 || t->numel == 0) return fb_give(f, 0, fb_retain(t));
-    if (p->p == 1) return fb_give(f, 0, times_number(t, 0, NULL));
+    if (p->p == 1) return fb_give(f, 0, times_number(t, fb_int(0), NULL));
     FB_TRY(check_float(t));
     if (fb_dropout_scaled(t, 1 - p->p, noise_scale(p->p, t->dtype), &result, &mask) != FB_OK) return FB_FAIL;
     fb_release(mask);
@@ -263,16 +265,15 @@ fb_status fb_c_native_dropout(fb_frame *f)
     const struct fb_p_native_dropout *p = f->params;
     fb_tensor *t = f->in[0], *result = NULL, *mask = NULL;
 
-    FB_TRY(check_float(t));
     if (p->train == 0 || t->numel == 0) { /* a copy, and nothing dropped */
         int64_t strides[FB_MAX_DIMS];
         fb_packed_like(t, strides);
-        if (!(mask = fb_new(t->ndim, t->sizes, strides, FB_BOOL, t->device)) || fb_fill_data(mask, fb_boolean(true)) != FB_OK
-            || !(result = times_number(t, 1, NULL))) {
+        if (!(mask = fb_new(t->ndim, t->sizes, strides, t->numel ? FB_BOOL : (fb_dtype)t->dtype, t->device)) || fb_fill_data(mask, fb_boolean(true)) != FB_OK
+            || !(result = times_number(t, fb_int(1), NULL))) {
             fb_release(mask);
             return FB_FAIL;
         }
-    } else if (fb_dropout_scaled(t, 1 - p->p, p->p == 1 ? 0 : 1 / (1 - p->p), &result, &mask) != FB_OK) {
+    } else if (check_float(t) != FB_OK || fb_dropout_scaled(t, 1 - p->p, p->p == 1 ? 0 : rounded(1 / (1 - p->p), t->dtype), &result, &mask) != FB_OK) {
         return FB_FAIL;
     }
     if (fb_give(f, 0, result) != FB_OK) {
@@ -291,7 +292,6 @@ static fb_tensor *flips_for(fb_tensor *t, bool by_feature, double keep)
     fb_tensor *noise;
 
     if (!by_feature) return flips_like(t, (fb_dtype)t->dtype, keep);
-    if (t->ndim < 2) return fb_fail_null(FB_ERUNTIME, "Feature dropout requires at least 2 dimensions in the input");
     for (int d = 0; d < t->ndim; d++) sizes[d] = d < 2 ? t->sizes[d] : 1;
     if (!(noise = fb_new(t->ndim, sizes, NULL, (fb_dtype)t->dtype, t->device))) return NULL;
     if (t->device.type == FB_META || fill_by_number(noise, keep, NULL) == FB_OK) return noise;
@@ -302,7 +302,7 @@ static fb_tensor *flips_for(fb_tensor *t, bool by_feature, double keep)
 /* noise = noise * scale + shift, in its dtype */
 static fb_status affine(fb_tensor *noise, double scale, double shift)
 {
-    fb_tensor *r = times_number(noise, scale, noise), *number = NULL;
+    fb_tensor *r = times_number(noise, fb_float(scale), noise), *number = NULL;
     fb_status status = FB_FAIL;
 
     if (r && shift == 0) {
@@ -326,7 +326,8 @@ static fb_tensor *dropped(fb_tensor *t, double p, bool train, bool by_feature, b
 
     if (check_dropout(p) != FB_OK) return NULL;
     if (!train || p == 0 || t->numel == 0) return fb_retain(t);
-    if (p == 1) return times_number(t, 0, out);
+    if (p == 1) return times_number(t, fb_int(0), out);
+    if (by_feature && t->ndim < 2) return fb_fail_null(FB_ERUNTIME, "Feature dropout requires at least 2 dimensions in the input");
     if (check_float(t) != FB_OK || !(noise = flips_for(t, by_feature, 1 - p))) return NULL;
     if (alpha) {
         double a = 1 / sqrt((limit * limit * p + 1) * (1 - p));

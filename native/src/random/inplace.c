@@ -71,6 +71,7 @@ fb_status fb_k_normal_(fb_frame *f)
     fb_tensor *t = f->in[0];
 
     if (!(p->std >= 0)) return fb_fail(FB_ERUNTIME, "normal expects std >= 0.0, but found std %g", p->std);
+    if (t->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS | FB_COMPLEXES, t->dtype)) return unsupported("normal_kernel_cpu", t);
     /* The variance of a complex number is that of both parts together. */
     double std = fb_is_complex(t->dtype) ? p->std / sqrt(2.0) : p->std;
@@ -82,6 +83,7 @@ fb_status fb_k_log_normal_(fb_frame *f)
     const struct fb_p_log_normal_ *p = f->params;
 
     if (!(p->std > 0)) return fb_fail(FB_ERUNTIME, "log_normal_ expects std > 0.0, but found std=%g", p->std);
+    if (f->in[0]->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS, f->in[0]->dtype)) return unsupported("log_normal_cpu", f->in[0]);
     return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_LOG_NORMAL, .a = p->mean, .b = p->std}, p->generator);
 }
@@ -90,8 +92,9 @@ fb_status fb_k_exponential_(fb_frame *f)
 {
     const struct fb_p_exponential_ *p = f->params;
 
-    FB_TRY(needs_floats("Exponential", f->in[0], true));
     if (!(p->lambd > 0)) return fb_fail(FB_ERUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", p->lambd);
+    if (f->in[0]->numel == 0) return FB_OK;
+    FB_TRY(needs_floats("Exponential", f->in[0], true));
     return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_EXPONENTIAL, .a = p->lambd}, p->generator);
 }
 
@@ -101,6 +104,7 @@ fb_status fb_k_geometric_(fb_frame *f)
     int dtype = f->in[0]->dtype;
 
     if (!(p->p > 0 && p->p < 1)) return fb_fail(FB_ERUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p->p);
+    if (f->in[0]->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS | FB_INTS, dtype) || fb_is(FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64), dtype))
         return unsupported("geometric_cpu", f->in[0]);
     return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_GEOMETRIC, .a = p->p}, p->generator);
@@ -110,8 +114,8 @@ fb_status fb_k_cauchy_(fb_frame *f)
 {
     const struct fb_p_cauchy_ *p = f->params;
 
-    FB_TRY(needs_floats("Cauchy", f->in[0], false));
     if (!(p->sigma > 0)) return fb_fail(FB_ERUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", p->sigma);
+    FB_TRY(needs_floats("Cauchy", f->in[0], false));
     return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_CAUCHY, .a = p->median, .b = p->sigma}, p->generator);
 }
 
@@ -193,6 +197,7 @@ fb_status fb_k_random_(fb_frame *f)
     fb_draw d;
 
     if (from == FB_ABSENT && to == FB_ABSENT) { /* all numbers from 0 that the dtype holds exactly */
+        if (t->numel == 0) return FB_OK;
         if (!is_float && !fb_is(FB_BIT(FB_BOOL) | FB_BIT(FB_U8) | FB_BIT(FB_I8) | FB_BIT(FB_I16) | FB_BIT(FB_I32) | FB_BIT(FB_I64), dtype))
             return unsupported("random_kernel_cpu", t);
         int_range(dtype, &least, &most);
@@ -200,11 +205,12 @@ fb_status fb_k_random_(fb_frame *f)
         d.wide = dtype == FB_I64 || dtype == FB_F64; /* here by the dtype, not by the count */
         return fb_fill_random(t, &d, p->generator);
     }
+    if (to != FB_ABSENT && from >= to)
+        return fb_fail(FB_ERUNTIME, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)from, (long long)to);
     if (!is_float && !fb_is(FB_INTS | FB_BIT(FB_BOOL), dtype))
-        return fb_fail(FB_ERUNTIME, "check_random_bounds handles only integral, floating-point and boolean types");
+        return fb_fail(FB_ERUNTIME, "%s handles only integral, floating-point and boolean types",
+                       to != FB_ABSENT ? "check_random_bounds" : "random_from_to_impl");
     if (to != FB_ABSENT) { /* an absent from is the least integer: it has the same number */
-        if (from >= to)
-            return fb_fail(FB_ERUNTIME, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)from, (long long)to);
         if (is_float) {
             from = inner_from(dtype, from);
             to = inner_to(dtype, to);
@@ -221,12 +227,11 @@ fb_status fb_k_random_(fb_frame *f)
     if (is_float) {
         most = INT64_C(1) << digits(dtype);
         from = inner_from(dtype, from);
-        if (from >= most)
-            return fb_fail(FB_ERUNTIME, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
-                                        "from=%lld > to_inc=%lld", (long long)from, (long long)most);
     }
     FB_TRY(check_end("from", dtype, from));
-    FB_TRY(check_end("to_inc", dtype, most));
+    if (is_float ? from >= most : from > most)
+        return fb_fail(FB_ERUNTIME, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
+                                    "from=%lld > to_inc=%lld", (long long)from, (long long)most);
     d = integers(from, (uint64_t)most - (uint64_t)from + 1);
     return fb_fill_random(t, &d, p->generator);
 }

@@ -32,14 +32,10 @@ typedef struct fb_thread_cache {
     struct fb_thread_cache *next, *previous; /* all threads', under the allocator's lock */
 } fb_thread_cache;
 
-/* Under glibc a few bytes may be at a fixed offset from the thread pointer even in a library that is loaded late:
- * reading the pointer then takes one instruction instead of a call. */
-#if defined(__GLIBC__) || (defined(__linux__) && defined(__GNUC__) && defined(__gnu_linux__))
-#define FB_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
-#else
-#define FB_FAST_TLS __attribute__((visibility("hidden")))
-#endif
-extern _Thread_local fb_thread_cache *fb_own_cache FB_FAST_TLS; /* NULL until the thread's first call */
+
+/* NULL until the thread's first call. Not of the faster "initial-exec" kind: that would need all thread-local memory
+ * of the library, error texts included, to fit into the few bytes which glibc keeps for libraries loaded late. */
+extern __attribute__((visibility("hidden"))) _Thread_local fb_thread_cache *fb_own_cache;
 
 static inline void fb_bump(_Atomic int64_t *counter, int64_t by) /* of the own thread: no locked instruction */
 {
