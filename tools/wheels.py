@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 from pathlib import Path
 
 from workspace import ROOT, names
@@ -43,6 +44,20 @@ def fingerprint(root: Path, package: str) -> str:
     return digest.hexdigest()[:16]
 
 
+def _builder(cache: Path) -> Path:
+    """An interpreter that has PyPI's ``build``: in a place of its own, so that no environment of ours needs it."""
+    python = cache / "builder" / "bin" / "python"
+    with open(cache / "builder.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not python.exists():
+            partial = cache / "builder.partial"
+            venv.create(partial, with_pip=True, clear=True)
+            install = [partial / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "build"]
+            subprocess.run(install, check=True)
+            partial.rename(cache / "builder")
+    return python
+
+
 def _hide_system_tools(folder: Path) -> str:
     """A PATH on which cmake and ninja fail, so that a build which leans on the system's is caught."""
     for name in ("cmake", "ninja", "ninja-build"):
@@ -65,7 +80,7 @@ def build(package: str, root: Path = ROOT, cache: Path = CACHE) -> Path:
                 stubs, out = Path(temporary, "bin"), Path(temporary, "out")
                 stubs.mkdir()
                 environment = {**os.environ, "PATH": _hide_system_tools(stubs)}
-                command = [sys.executable, "-m", "build", "--outdir", str(out), str(root / "packages" / package)]
+                command = [str(_builder(cache)), "-m", "build", "--outdir", str(out), str(root / "packages" / package)]
                 with open(Path(temporary, "log"), "w+") as log:
                     if subprocess.run(command, env=environment, stdout=log, stderr=log).returncode:
                         log.seek(0)
