@@ -158,7 +158,7 @@ class Rule:
         c = Compiler(self.table, self.lookup)
         c.counter = self.counter
         c.depth = 2
-        c.memo = {}
+        c.narrowed = set(names)  # an argument whose gradient is wanted is there
         v = c.run(text)
         values = v.items if v.type == "tuple" else [v]
         if len(values) != len(args):
@@ -182,7 +182,7 @@ class Rule:
             else:
                 c.emit(f"grad_inputs[{at}] = fb_retain({value.c});")
         self.counter = c.counter
-        guard = " | ".join(f"needs >> {self.number(n)} & 1" for n in names)
+        guard = f"needs & {hex(self.bit)}"
         return c.decls, [f"    if ({guard}) {{", *c.lines, "    }"], c.cleanup
 
     def edge(self, arg) -> str:

@@ -66,6 +66,8 @@ def const(v: object) -> Value:
     if isinstance(v, float):
         text = "INFINITY" if v == math.inf else "-INFINITY" if v == -math.inf else "NAN" if v != v else repr(v)
         return Value("float", text, const=v)
+    if isinstance(v, complex):
+        return Value("S", f"(fb_scalar){{FB_S_COMPLEX, 0, {v.real!r}, {v.imag!r}}}")
     if isinstance(v, str):
         return Value("str", '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"', const=v)
     if v is None:

@@ -143,9 +143,9 @@ void fb_retained_forget(fb_node *n, const fb_tensor *t);
 
 /* ---- gradients: helpers of nodes and of the engine --------------------------------------------- */
 
-fb_tensor *fb_grad_fit(const fb_node *n, int64_t index, fb_tensor *grad, const fb_meta *want); /* takes grad over; sums, casts, real part */
-fb_tensor *fb_grad_add(fb_tensor *a, fb_tensor *b);       /* takes both over; adds into a where nobody else sees it */
-fb_tensor *fb_grad_zeros(const fb_meta *m);
+fb_tensor *fb_gradient_fit(const fb_node *n, int64_t index, fb_tensor *grad, const fb_meta *want); /* takes grad over; sums, casts, real part */
+fb_tensor *fb_gradient_add(fb_tensor *a, fb_tensor *b);       /* takes both over; adds into a where nobody else sees it */
+fb_tensor *fb_gradient_zeros(const fb_meta *m);
 fb_status fb_accumulate(fb_tensor *leaf, fb_tensor *grad); /* grad: taken over */
 fb_tensor *fb_plus(fb_tensor *a, fb_tensor *b);            /* new reference; an absent (NULL) one counts as zero; NULL for both */
 fb_tensor *fb_number(fb_scalar value);                     /* fb_wrapped, with the usual ones kept */

@@ -183,7 +183,7 @@ static fb_status deliver(task *t, int32_t nr, fb_tensor *grad)
         return FB_OK;
     }
     *to = NULL;
-    return (*to = fb_grad_add(had, grad)) ? FB_OK : FB_FAIL;
+    return (*to = fb_gradient_add(had, grad)) ? FB_OK : FB_FAIL;
 }
 
 static fb_status before_node(run *r, task *t, fb_tensor **grads)
@@ -204,7 +204,7 @@ static fb_status before_node(run *r, task *t, fb_tensor **grads)
         for (int32_t i = 0; i < n->n_outputs; i++) any |= grads[i] != NULL;
         for (int32_t i = 0; i < n->n_outputs && any; i++)
             if (!grads[i] && (fb_is_float(n->outputs[i].dtype) || fb_is_complex(n->outputs[i].dtype)) &&
-                !(grads[i] = fb_grad_zeros(&n->outputs[i])))
+                !(grads[i] = fb_gradient_zeros(&n->outputs[i])))
                 return FB_FAIL;
     }
     return FB_OK;
@@ -294,7 +294,7 @@ static fb_status run_task(run *r, int32_t i, int flags, bool all)
             }
             if (status != FB_OK)
                 fb_release(g);
-            else if (!(g = fb_grad_fit(n, e, g, want)) || deliver(to, n->edges[e].nr, g) != FB_OK)
+            else if (!(g = fb_gradient_fit(n, e, g, want)) || deliver(to, n->edges[e].nr, g) != FB_OK)
                 status = FB_FAIL;
         }
         if (!--to->waiting) push(r, k);
@@ -341,7 +341,7 @@ static fb_status add_root(run *r, fb_tensor *root, fb_tensor *given, int64_t ind
     if (!e.node)
         return fb_fail(FB_ERUNTIME, "element %lld of tensors does not require grad and does not have a grad_fn", (long long)index);
     if (!(grad = root_grad(root, given, index))) goto failed;
-    if (grad->dtype != root->dtype && !(grad = fb_grad_fit(e.node, index, grad, &e.node->outputs[e.nr]))) goto failed;
+    if (grad->dtype != root->dtype && !(grad = fb_gradient_fit(e.node, index, grad, &e.node->outputs[e.nr]))) goto failed;
     if ((i = task_of(r, e.node)) < 0) {
         fb_release(grad);
         goto failed;

@@ -109,12 +109,12 @@ fb_status fb_ints_join(int64_t *buffer, fb_ints a, fb_ints b, fb_ints *out)
 
 /* ---- copies and parts ----------------------------------------------------------------------------- */
 
-bool fb_grad_unshared(const fb_tensor *t)
+bool fb_gradient_unshared(const fb_tensor *t)
 {
     return atomic_load(&t->refs) == 1 && atomic_load(&t->storage->refs) == 1 && !t->base && !(t->flags & FB_T_WRAPPED);
 }
 
-fb_tensor *fb_grad_copy(fb_tensor *t)
+fb_tensor *fb_gradient_copy(fb_tensor *t)
 {
     fb_tensor *c = fb_new(t->ndim, t->sizes, NULL, (fb_dtype)t->dtype, t->device);
 
@@ -125,7 +125,7 @@ fb_tensor *fb_grad_copy(fb_tensor *t)
     return c;
 }
 
-fb_tensor *fb_grad_zeros(const fb_meta *m)
+fb_tensor *fb_gradient_zeros(const fb_meta *m)
 {
     fb_tensor *z = fb_new(m->ndim, m->sizes, NULL, (fb_dtype)m->dtype, m->device);
 
@@ -147,7 +147,7 @@ static fb_status assign(fb_tensor *dst, fb_tensor *src)
     return FB_OK;
 }
 
-fb_tensor *fb_grad_dense_copy(fb_tensor *grad, const fb_meta *g)
+fb_tensor *fb_gradient_dense_copy(fb_tensor *grad, const fb_meta *g)
 {
     fb_tensor *c = fb_new(g->ndim, g->sizes, g->strides, (fb_dtype)grad->dtype, grad->device);
 
@@ -158,7 +158,7 @@ fb_tensor *fb_grad_dense_copy(fb_tensor *grad, const fb_meta *g)
     return c;
 }
 
-fb_tensor *fb_grad_part(fb_tensor *whole, const fb_meta *base, const fb_meta *view)
+fb_tensor *fb_gradient_part(fb_tensor *whole, const fb_meta *base, const fb_meta *view)
 {
     int64_t offset = view->offset - base->offset;
 
@@ -166,7 +166,7 @@ fb_tensor *fb_grad_part(fb_tensor *whole, const fb_meta *base, const fb_meta *vi
     return fb_as_strided(whole, fb_meta_shape(view), fb_meta_strides(view), whole->offset + offset);
 }
 
-fb_status fb_grad_overwrite(fb_tensor *part, fb_tensor *value)
+fb_status fb_gradient_overwrite(fb_tensor *part, fb_tensor *value)
 {
     fb_tensor *zero;
     fb_status status;
@@ -179,89 +179,16 @@ fb_status fb_grad_overwrite(fb_tensor *part, fb_tensor *value)
     return status;
 }
 
-/* Sums grad over the dimensions where the view visits an element again and again (stride 0), which are then of size 1. */
-static fb_tensor *sum_repeated(fb_tensor *grad, fb_meta *view, int64_t *sizes)
+/* The gradient of a base from that of a view of it, whatever the view's strides. */
+fb_tensor *fb_as_strided_grad(fb_tensor *grad, const fb_meta *base, const fb_meta *view)
 {
-    int64_t dims[FB_MAX_DIMS], n = 0;
+    /* the operator reads the geometry of its second argument only, never its elements */
+    fb_tensor *like = fb_new(base->ndim, base->sizes, base->strides, (fb_dtype)grad->dtype, grad->device), *r;
 
-    for (int i = 0; i < view->ndim; i++) {
-        sizes[i] = view->sizes[i];
-        if (view->strides[i] == 0 && sizes[i] > 1) {
-            dims[n++] = i;
-            sizes[i] = 1;
-        }
-    }
-    view->sizes = sizes;
-    return n ? fb_sum(grad, (fb_ints){n, dims}, true, FB_NONE) : fb_retain(grad);
-}
-
-/* Elements of the storage between the first and the last that the geometry reaches. */
-static int64_t reach(const fb_meta *m)
-{
-    int64_t last = 0;
-
-    for (int i = 0; i < m->ndim; i++) {
-        if (m->sizes[i] == 0) return 0;
-        last += (m->sizes[i] - 1) * m->strides[i];
-    }
-    return last + 1;
-}
-
-static bool overlaps(const fb_meta *m)
-{
-    fb_tensor probe = {.ndim = m->ndim, .sizes = (int64_t *)m->sizes, .strides = (int64_t *)m->strides, .numel = m->numel};
-
-    fb_set_geometry(&probe);
-    return fb_overlaps_itself(&probe);
-}
-
-/* Overlapping windows: each element of grad is added where it came from. */
-static fb_status add_scattered(fb_tensor *whole, const fb_meta *view, int64_t offset, fb_tensor *grad)
-{
-    fb_tensor *line = NULL, *places = NULL, *index = NULL, *values = NULL, *flat = NULL, *sum = NULL;
-    int64_t count = offset + reach(view), one = 1, all = -1;
-    fb_status status = FB_FAIL;
-
-    if (!(line = fb_new(1, &count, NULL, FB_I64, whole->device))) return FB_FAIL;
-    for (int64_t i = 0; i < count; i++) ((int64_t *)fb_ptr(line))[i] = i;
-    if (!(places = fb_view_of(line, view->ndim, view->sizes, view->strides, offset))) goto done;
-    if (!(index = fb_reshape(places, (fb_ints){1, &all})) || !(values = fb_reshape(grad, (fb_ints){1, &all}))) goto done;
-    count = whole->storage->bytes / fb_itemsize((fb_dtype)whole->dtype);
-    if (!(flat = fb_as_strided(whole, (fb_ints){1, &count}, (fb_ints){1, &one}, 0))) goto done;
-    if (!(sum = fb_index_add(flat, 0, index, values, fb_int(1)))) goto done;
-    status = assign(flat, sum);
-done:
-    fb_release(line);
-    fb_release(places);
-    fb_release(index);
-    fb_release(values);
-    fb_release(flat);
-    fb_release(sum);
-    return status;
-}
-
-fb_tensor *fb_as_strided_grad(fb_tensor *grad, const fb_meta *base, const fb_meta *given)
-{
-    fb_meta view = *given;
-    int64_t sizes[FB_MAX_DIMS];
-    fb_tensor *summed = sum_repeated(grad, &view, sizes), *whole = NULL, *part = NULL;
-    fb_status status = FB_FAIL;
-
-    if (!summed) return NULL;
-    if (!(whole = fb_new(base->ndim, base->sizes, base->strides, (fb_dtype)grad->dtype, grad->device))) goto done;
-    /* the whole storage, gaps of the base included: a view may reach them */
-    if (whole->storage->data) memset(whole->storage->data, 0, (size_t)whole->storage->bytes);
-    if (overlaps(&view)) {
-        status = add_scattered(whole, &view, view.offset - base->offset, summed);
-    } else if ((part = fb_grad_part(whole, base, &view))) {
-        status = assign(part, summed);
-    }
-done:
-    fb_release(part);
-    fb_release(summed);
-    if (status == FB_OK) return whole;
-    fb_release(whole);
-    return NULL;
+    if (!like) return NULL;
+    r = fb_as_strided_backward(grad, like, fb_meta_shape(view), fb_meta_strides(view), view->offset - base->offset);
+    fb_release(like);
+    return r;
 }
 
 /* ---- fitting and adding ---------------------------------------------------------------------------- */
@@ -274,7 +201,7 @@ static fb_tensor *sum_to(fb_tensor *g, const fb_meta *want)
     for (int64_t i = 0; i < g->ndim; i++)
         if (i < lead || (want->sizes[i - lead] == 1 && g->sizes[i] != 1)) dims[n++] = i;
     if (!(s = n ? fb_sum(g, (fb_ints){n, dims}, true, FB_NONE) : fb_retain(g)) || !lead) return s;
-    if (!fb_grad_enabled() && fb_grad_unshared(s) && fb_contig(s)) {
+    if (!fb_grad_enabled() && fb_gradient_unshared(s) && fb_contig(s)) {
         if (fb_resize(s, want->ndim, want->sizes) == FB_OK) return s;
         fb_release(s);
         return NULL;
@@ -294,7 +221,7 @@ static bool sums_to(const fb_tensor *g, const fb_meta *want)
     return true;
 }
 
-fb_tensor *fb_grad_fit(const fb_node *n, int64_t index, fb_tensor *g, const fb_meta *want)
+fb_tensor *fb_gradient_fit(const fb_node *n, int64_t index, fb_tensor *g, const fb_meta *want)
 {
     fb_tensor *r;
 
@@ -316,17 +243,17 @@ fb_tensor *fb_grad_fit(const fb_node *n, int64_t index, fb_tensor *g, const fb_m
         if (!(g = r)) return NULL;
     }
     if (g->dtype == want->dtype) return g;
-    r = fb_grad_enabled() ? fb__to_copy(g, (fb_dtype)want->dtype) : fb_contiguous_as(g, (fb_dtype)want->dtype);
+    r = fb_grad_enabled() ? fb_to_copy(g, (fb_dtype)want->dtype, FB_ABSENT) : fb_contiguous_as(g, (fb_dtype)want->dtype);
     fb_release(g);
     return r;
 }
 
-fb_tensor *fb_grad_add(fb_tensor *a, fb_tensor *b)
+fb_tensor *fb_gradient_add(fb_tensor *a, fb_tensor *b)
 {
     fb_tensor *r;
     bool same = a->dtype == b->dtype && a->ndim == b->ndim && !memcmp(a->sizes, b->sizes, (size_t)a->ndim * sizeof *a->sizes);
 
-    if (!fb_grad_enabled() && same && fb_grad_unshared(a) && fb_contig(a))
+    if (!fb_grad_enabled() && same && fb_gradient_unshared(a) && fb_contig(a))
         r = fb_add_out(a, b, fb_int(1), a);
     else
         r = fb_add(a, b, fb_int(1));
@@ -362,7 +289,7 @@ fb_status fb_accumulate(fb_tensor *leaf, fb_tensor *grad)
     if (!ag) goto failed;
     if (!(old = ag->grad)) {
         if (fb_grad_enabled()) {
-            sum = fb_clone(grad);
+            sum = fb_clone(grad, FB_ABSENT);
             fb_release(grad);
         } else if (atomic_load(&grad->refs) <= 2 && atomic_load(&grad->storage->refs) == 1 && !grad->base &&
                    !(grad->flags & FB_T_WRAPPED) && fits_leaf(leaf, grad)) {
@@ -370,7 +297,7 @@ fb_status fb_accumulate(fb_tensor *leaf, fb_tensor *grad)
         } else {
             fb_meta like = {.ndim = leaf->ndim, .sizes = leaf->sizes, .strides = NULL};
             if (!fb_contig(leaf) && !fb_overlaps_itself(leaf)) like.strides = leaf->strides;
-            sum = fb_grad_dense_copy(grad, &like);
+            sum = fb_gradient_dense_copy(grad, &like);
             fb_release(grad);
         }
     } else if (fb_grad_enabled()) {

@@ -114,8 +114,8 @@ static fb_status run_slices(fb_node *n, fb_tensor *const *grads, fb_tensor **gra
     if (!(ins = fb_alloc(FB_MAX(inner->n_outputs, 1) * (int64_t)sizeof *ins))) goto done;
     memset(ins, 0, (size_t)inner->n_outputs * sizeof *ins);
 
-    if (!(result = fb_grad_dense_copy(grads[0], &s->base)) || !(part = fb_grad_part(result, &s->base, &s->view)) ||
-        !(given = fb_clone(part)))
+    if (!(result = fb_gradient_dense_copy(grads[0], &s->base)) || !(part = fb_gradient_part(result, &s->base, &s->view)) ||
+        !(given = fb_clone(part, FB_ABSENT)))
         goto done;
     ins[s->inner_nr] = given;
     if (fb_node_run(inner, ins, outs, fb_node_needs(inner) | (s->self_edge >= 0 ? 1 : 0)) != FB_OK) goto done;
@@ -123,7 +123,7 @@ static fb_status run_slices(fb_node *n, fb_tensor *const *grads, fb_tensor **gra
         mine = outs[s->self_edge];
         outs[s->self_edge] = NULL;
     }
-    if (fb_grad_overwrite(part, mine) != FB_OK) goto done;
+    if (fb_gradient_overwrite(part, mine) != FB_OK) goto done;
     for (int32_t e = 0; e < inner->n_edges; e++) {
         if (e == s->self_edge) continue;
         grad_inputs[e + shift] = outs[e];

@@ -1,5 +1,5 @@
 /* Nodes: one allocation each, freed without recursion. */
-#include "autograd/autograd.h"
+#include "autograd/variable.h"
 #include "runtime/alloc.h"
 #include <stdio.h>
 
@@ -91,7 +91,7 @@ fb_status fb_save(fb_saved *s, fb_tensor *t, int32_t output_nr)
     return s->t ? FB_OK : FB_FAIL;
 }
 
-static fb_status was_released(void)
+fb_status fb_node_was_released(void)
 {
     return fb_fail(FB_ERUNTIME,
                    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -134,7 +134,7 @@ fb_status fb_node_unpack(fb_node *n, int64_t slot, fb_tensor **out)
     fb_tensor *t;
 
     *out = NULL;
-    if (FB_UNLIKELY(n->released)) return was_released();
+    if (FB_UNLIKELY(n->released)) return fb_node_was_released();
     if (!s->t) return FB_OK;
     if (FB_UNLIKELY(fb_version_of(s->t) != s->version)) return was_written(n, s);
     if (s->output_nr < 0 || !fb_grad_enabled()) {
@@ -174,9 +174,6 @@ fb_status fb_node_unpack_list(fb_node *n, int64_t slot, int64_t count, fb_tensor
 
 /* ---- release ----------------------------------------------------------------------------------- */
 
-struct fb_slices; /* inplace.c */
-void fb_slices_drop(fb_node *n, bool all);
-
 void fb_node_drop_saved(fb_node *n)
 {
     if (n->n_saved) {
@@ -200,7 +197,7 @@ static void destroy(fb_node *n)
         if (n->edges[i].node) fb_node_release(n->edges[i].node);
     if (n->kind == FB_NODE_SLICES) fb_slices_drop(n, true);
     if (n->params && n->op->params_free) n->op->params_free(n->params);
-    if (n->kind == FB_NODE_PYTHON) fb_free(n->more);
+    if (n->kind == FB_NODE_PYTHON) fb_function_free(n);
     if (n->size <= FB_SMALL_MAX)
         fb_small_free(n, n->size);
     else

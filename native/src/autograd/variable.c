@@ -166,7 +166,7 @@ fb_status fb_retained_store(fb_node *n, int32_t nr, fb_tensor *grad)
     for (struct fb_retained *r = n->retained; r; r = r->next)
         if (r->nr == nr) {
             fb_autograd *ag = r->t->ag;
-            fb_tensor *sum = ag->grad ? fb_grad_add(fb_retain(ag->grad), fb_retain(grad)) : fb_retain(grad);
+            fb_tensor *sum = ag->grad ? fb_gradient_add(fb_retain(ag->grad), fb_retain(grad)) : fb_retain(grad);
             if (!sum) return FB_FAIL;
             fb_release(ag->grad);
             ag->grad = sum;
