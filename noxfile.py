@@ -75,11 +75,10 @@ def native(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """ruff, mypy over the packages as they are installed together, and clang-format."""
+    """ruff, the C files' shape, and mypy over the packages as they are installed together."""
     session.install(*LINTERS, *third_party(*names()))
     session.run("ruff", "check", ".")
-    sources = [str(path) for top in ("native", "integration_tests") for path in sorted((ROOT / top).rglob("*.[ch]"))]
-    session.run("clang-format", "--dry-run", "-Werror", *sources)
+    session.run("python", "tools/check_c.py")
     session.run("python", "tools/overlay.py", *wheels(*names()))
     with session.chdir("build/overlay"):
         session.run("mypy", "--config-file", str(ROOT / "pyproject.toml"), "-p", "flambeau")
