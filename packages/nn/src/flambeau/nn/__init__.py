@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import functional, init, parameter
+from . import functional, init, parameter, utils
 from ._activation import (
     CELU,
     ELU,
@@ -33,6 +33,8 @@ from ._activation import (
     Tanhshrink,
     Threshold,
 )
+from ._adaptive import AdaptiveLogSoftmaxWithLoss
+from ._attention import MultiheadAttention
 from ._batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
 from ._container import Container, ModuleDict, ModuleList, Sequential
 from ._conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -40,6 +42,21 @@ from ._distance import CosineSimilarity, PairwiseDistance
 from ._dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from ._embedding import Embedding, EmbeddingBag
 from ._instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from ._lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from ._linear import Bilinear, Identity, Linear
 from ._linear_cross_entropy import LinearCrossEntropyLoss, LinearCrossEntropyOptions
 from ._loss import (
@@ -108,6 +125,15 @@ from ._pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from ._rnn import GRU, LSTM, RNN, RNNBase
+from ._rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from ._shape import ChannelShuffle, Flatten, Fold, PixelShuffle, PixelUnshuffle, Unflatten, Unfold
+from ._transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from ._upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter

@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau._spi import disabled_torch_function
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 class _ParameterMeta(type(Tensor)):
@@ -92,6 +92,115 @@ class Buffer(Tensor, metaclass=_BufferMeta):
             data = fb.empty(0)
         # An alias of the data's own class, marked: a buffer is an ordinary tensor to every operator.
         buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether ``param`` has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+_NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
+    "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
+    "parameters before accessing their attributes."
+)
+
+
+class UninitializedTensorMixin:
+    """A tensor without a shape: it can be moved, but not computed with, until ``materialize``."""
+
+    _is_uninitialized = True
+    cls_to_become: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Becomes an uninitialized tensor of ``shape``, and of its final class."""
+        kind = {"device": device or self.data.device, "dtype": dtype or self.data.dtype}
+        self.data = fb.empty(tuple(shape), **kind)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(_NO_SHAPE)
+
+    def share_memory_(self) -> Any:
+        """Raises RuntimeError: there is nothing to share."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        return type(self), (self.requires_grad,)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in _ALLOWED or type(func).__name__ == "method-wrapper":  # the latter: property accesses
+            return disabled_torch_function(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating uninitialized parameters. Call `forward` with a dummy batch to "
+            "initialize the parameters before calling functions on them."
+        )
+
+
+# What may be done to a tensor without a shape.
+_ALLOWED = {
+    "__hash__",
+    "size",
+    "copy_",
+    "is_complex",
+    "is_floating_point",
+    "half",
+    "float",
+    "double",
+    "char",
+    "short",
+    "int",
+    "long",
+    "bfloat16",
+    "to",
+    "type",
+    "cpu",
+    "cuda",
+    "get_device",
+    "_has_compatible_shallow_copy_type",
+    "detach",
+    "requires_grad_",
+}
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape will be known later."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        return Tensor._make_subclass(cls, fb.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo: dict) -> UninitializedParameter:
+        if id(self) in memo:
+            return memo[id(self)]
+        copy = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        memo[id(self)] = copy
+        return copy
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape will be known later."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        buffer = Tensor._make_subclass(cls, fb.empty(0, device=device, dtype=dtype), requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer

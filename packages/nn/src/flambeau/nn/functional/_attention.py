@@ -87,15 +87,21 @@ def _check_shapes(
     return batched
 
 
+def _parts(x: Tensor, n: int) -> tuple:
+    """The last dimension cut into ``n``, each part in memory of its own: heads are made by views of them."""
+    length, batch, width = x.shape
+    return x.view(length, batch, n, width // n).permute(2, 0, 1, 3).contiguous().unbind(0)
+
+
 def _project_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None) -> tuple:
     """The three projections by one weight (3E, E), in as few products as the inputs' sameness allows."""
     e = q.size(-1)
     if k is v:
         if q is k:
-            return _linear(q, w, b).chunk(3, -1)
+            return _parts(_linear(q, w, b), 3)
         w_q, w_kv = w.split([e, e * 2])
         b_q, b_kv = (None, None) if b is None else b.split([e, e * 2])
-        return _linear(q, w_q, b_q), *_linear(k, w_kv, b_kv).chunk(2, -1)
+        return _linear(q, w_q, b_q), *_parts(_linear(k, w_kv, b_kv), 2)
     b_q, b_k, b_v = (None, None, None) if b is None else b.chunk(3)
     w_q, w_k, w_v = w.chunk(3)
     return _linear(q, w_q, b_q), _linear(k, w_k, b_k), _linear(v, w_v, b_v)

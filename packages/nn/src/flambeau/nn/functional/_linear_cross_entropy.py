@@ -31,13 +31,20 @@ def linear_cross_entropy(
     how to save memory: whatever they say, the logits are made in one piece here.
     """
     *outputs, in_features = linear_weight.shape
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if input.shape[-1] != in_features:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {in_features}, respectively"
+        )
     flat_bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = _nn.linear(input, linear_weight.reshape(-1, in_features), flat_bias)
     if len(outputs) > 1:
         if input.dim() != 2:
-            raise ValueError(
-                f"linear_weight of {linear_weight.dim()} dimensions needs a batched input (N, in_features), "
-                f"got {tuple(input.shape)}"
+            raise RuntimeError(
+                f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched "
+                f"input, (N, {in_features}), got unbatched input with shape {tuple(input.shape)}"
             )
         logits = logits.view(input.shape[0], *outputs)
     ignored = -100 if ignore_index is None else ignore_index

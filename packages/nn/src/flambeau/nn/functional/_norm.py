@@ -38,6 +38,8 @@ def batch_norm(
     own, which are then averaged into the running ones."""
     if training:
         _verify_batch_size(input.shape)
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
