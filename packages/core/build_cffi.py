@@ -20,8 +20,8 @@ KEEP_GIL = """
 
 
 def write_source(native: Path, gen: Path, out: Path) -> None:
-    cdefs = [path for path in (native / "python" / "cdef.h", gen / "cdef.gen.h") if path.exists()]
-    sources = [path for path in (native / "python" / "module.c", gen / "pybind.gen.c") if path.exists()]
+    cdefs = [path for path in (native / "python" / "cdef.h", native / "python" / "autograd_cdef.h", gen / "cdef.gen.h") if path.exists()]
+    sources = [path for path in (native / "python" / "module.c", native / "python" / "autograd.c", gen / "pybind.gen.c") if path.exists()]
     ffi = cffi.FFI()
     for path in cdefs:
         ffi.cdef(path.read_text())

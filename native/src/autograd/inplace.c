@@ -118,7 +118,7 @@ static fb_status run_slices(fb_node *n, fb_tensor *const *grads, fb_tensor **gra
         !(given = fb_clone(part, FB_ABSENT)))
         goto done;
     ins[s->inner_nr] = given;
-    if (fb_node_run(inner, ins, outs, fb_node_needs(inner) | (s->self_edge >= 0 ? 1 : 0)) != FB_OK) goto done;
+    if (fb_node_run(inner, ins, outs, fb_node_needs(inner) | (s->self_edge >= 0 && n->edges[0].node ? 1 : 0)) != FB_OK) goto done;
     if (s->self_edge >= 0) {
         mine = outs[s->self_edge];
         outs[s->self_edge] = NULL;
