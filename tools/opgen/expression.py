@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from emit_c import c_name
+from expression_builtins import C_TYPES, NUMBERS, Builtins, ExpressionError, Value, const
 from model import Arg, Op
 
 # type of an argument in a signature -> type of a value
@@ -28,8 +28,6 @@ IS_ABSENT = {
     "T?": "!{}", "S?": "{}.kind == FB_S_NONE", "int?": "{} == FB_ABSENT", "ints?": "{}.n < 0", "floats?": "{}.n < 0", "bool?": "{} < 0",
     "str?": "!{}", "dtype?": "{} == FB_NONE", "device?": "{}.type == FB_NO_DEVICE", "gen?": "!{}",
 }  # fmt: skip
-C_TYPES = {"int": "int64_t", "float": "double", "bool": "bool", "S": "fb_scalar", "ints": "fb_ints", "floats": "fb_floats",
-           "str": "const char *", "dtype": "fb_dtype", "device": "fb_device"}  # fmt: skip
 OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
     ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
@@ -38,46 +36,9 @@ OPERATORS = {
 SYMBOLS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=",
            ast.Gt: ">", ast.GtE: ">="}  # fmt: skip
 SCALAR_FN = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
-NUMBERS = ("int", "float", "bool", "S")
 
 
-class ExpressionError(Exception):
-    """What is wrong with an expression; the caller adds where it stands."""
-
-
-@dataclass
-class Value:
-    type: str
-    c: str = ""
-    items: list[Value] = field(default_factory=list)  # of a tuple
-    n: str = ""  # the length of a list
-    owned: bool = False  # c is a temporary that may be moved out of
-    soft: bool = False
-    const: object = None
-    meta: str = ""  # an fb_meta * that knows its shape; then c may be missing
-    use: Callable[[], Value] | None = None  # makes a saved value's data available, on first use
-
-
-def const(v: object) -> Value:
-    if isinstance(v, bool):
-        return Value("bool", "true" if v else "false", const=v)
-    if isinstance(v, int):
-        return Value("int", f"INT64_C({v})" if abs(v) > 2**31 - 1 else str(v), const=v)
-    if isinstance(v, float):
-        text = "INFINITY" if v == math.inf else "-INFINITY" if v == -math.inf else "NAN" if v != v else repr(v)
-        return Value("float", text, const=v)
-    if isinstance(v, complex):
-        return Value("S", f"(fb_scalar){{FB_S_COMPLEX, 0, {v.real!r}, {v.imag!r}}}")
-    if isinstance(v, str):
-        return Value("str", '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"', const=v)
-    if v is None:
-        return Value("none", "NULL")
-    if isinstance(v, (list, tuple)) and all(isinstance(x, int) for x in v):
-        return Value("ints", f"(fb_ints){{{len(v)}, (const int64_t[]){{{', '.join(map(str, v)) or '0'}}}}}", const=list(v))
-    raise ExpressionError(f"the constant {v!r} has no type here")
-
-
-class Compiler:
+class Compiler(Builtins):
     """Statements of one C function; `names` answers what a name stands for."""
 
     def __init__(self, table: dict[str, Op], names: Callable[[str], Value | None]):
@@ -403,25 +364,6 @@ class Compiler:
 
     # ---- attributes, indices, calls ----
 
-    def shape_of(self, v: Value) -> tuple[str, str, str, str, str]:
-        """C for (ints, ndim, numel, dtype, device) of a tensor or of what is known about it."""
-        if v.meta:
-            m = v.meta
-            return f"fb_meta_shape({m})", f"(int64_t)({m})->ndim", f"({m})->numel", f"(fb_dtype)({m})->dtype", f"({m})->device"
-        v = self.tensor(v)
-        if v.soft:
-            raise ExpressionError("the shape of a gradient that may be undefined")
-        c = v.c
-        return f"((fb_ints){{{c}->ndim, {c}->sizes}})", f"(int64_t){c}->ndim", f"{c}->numel", f"(fb_dtype){c}->dtype", f"{c}->device"
-
-    def known(self, e: ast.expr, strides: bool = False) -> Value:
-        """A tensor of which only the shape is asked: nothing of its data is kept for that."""
-        if isinstance(e, ast.Name) and e.id not in self.locals:
-            v = self.names(f"{e.id}@strides" if strides else f"{e.id}@shape")
-            if v is not None:
-                return v
-        return self.value(e)
-
     def do_attribute(self, e: ast.Attribute) -> Value:
         if isinstance(e.value, ast.Name) and e.value.id == "math" and hasattr(math, e.attr):
             return const(getattr(math, e.attr))
@@ -486,88 +428,6 @@ class Compiler:
         for k in e.keywords:
             keywords[k.arg] = self.value(k.value)
         return self.call(name, first + [self.value(a) for a in e.args], keywords)
-
-    def one(self, e: ast.Call) -> ast.expr:
-        if len(e.args) != 1 or e.keywords:
-            raise ExpressionError(f"{ast.unparse(e)!r} takes one argument")
-        return e.args[0]
-
-    def fn_shape(self, e: ast.Call) -> Value:
-        return Value("ints", self.shape_of(self.known(self.one(e)))[0])
-
-    def fn_ndim(self, e: ast.Call) -> Value:
-        return Value("int", f"({self.shape_of(self.known(self.one(e)))[1]})")
-
-    def fn_numel(self, e: ast.Call) -> Value:
-        return Value("int", self.shape_of(self.known(self.one(e)))[2])
-
-    def fn_dtype(self, e: ast.Call) -> Value:
-        return Value("dtype", self.shape_of(self.known(self.one(e)))[3])
-
-    def fn_device(self, e: ast.Call) -> Value:
-        return Value("device", self.shape_of(self.known(self.one(e)))[4])
-
-    def fn_is_complex(self, e: ast.Call) -> Value:
-        v = self.value(e.args[0]) if isinstance(e.args[0], ast.Call) else None
-        return Value("bool", f"fb_is_complex({v.c if v and v.type == 'dtype' else self.fn_dtype(e).c})")
-
-    def fn_is_floating(self, e: ast.Call) -> Value:
-        return Value("bool", f"fb_is_float({self.fn_dtype(e).c})")
-
-    def fn_strides(self, e: ast.Call) -> Value:
-        v = self.known(self.one(e), strides=True)
-        if v.meta:
-            return Value("ints", f"fb_meta_strides({v.meta})")
-        v = self.tensor(v)
-        return Value("ints", f"((fb_ints){{{v.c}->ndim, {v.c}->strides}})")
-
-    def fn_offset(self, e: ast.Call) -> Value:
-        v = self.known(self.one(e), strides=True)
-        return Value("int", f"({v.meta})->offset" if v.meta else f"{self.tensor(v).c}->offset")
-
-    def fn_size(self, e: ast.Call) -> Value:
-        if len(e.args) != 2:
-            raise ExpressionError(f"{ast.unparse(e)!r}: size(x, dim)")
-        x = self.fresh("x")
-        self.decls.append(f"int64_t {x};")
-        shape = self.shape_of(self.known(e.args[0]))[0]
-        self.emit(f"if (fb_ints_at({shape}, {self.value(e.args[1]).c}, &{x}) != FB_OK) goto done;")
-        return Value("int", x)
-
-    def fn_len(self, e: ast.Call) -> Value:
-        v = self.value(self.one(e))
-        if v.type in ("ints", "floats"):
-            return Value("int", f"({v.c}).n")
-        if v.type in ("TL", "T?L"):
-            return Value("int", f"(int64_t){v.n}")
-        raise ExpressionError(f"{v.type} has no length")
-
-    def fn_needs(self, e: ast.Call) -> Value:
-        name = self.one(e)
-        v = self.names(f"{name.id}@needs") if isinstance(name, ast.Name) else None
-        if v is None:
-            raise ExpressionError(f"{ast.unparse(e)!r}: needs() takes the name of a tensor argument with a derivative")
-        return v
-
-    def extreme(self, e: ast.Call, macro: str) -> Value | None:
-        args = [self.value(a) for a in e.args]
-        if len(args) != 2 or any(a.type not in ("int", "float") for a in args):
-            return None
-        kind = "float" if any(a.type == "float" for a in args) else "int"
-        return Value(kind, f"{macro}({', '.join(f'({C_TYPES[kind]}){a.c}' for a in args)})")
-
-    def fn_min(self, e: ast.Call) -> Value | None:
-        return self.extreme(e, "FB_MIN")
-
-    def fn_max(self, e: ast.Call) -> Value | None:
-        return self.extreme(e, "FB_MAX")
-
-    def fn_float(self, e: ast.Call) -> Value:
-        return Value("float", f"(double){self.as_number(self.value(self.one(e)))}")
-
-    def fn_int(self, e: ast.Call) -> Value:
-        v = self.value(self.one(e))
-        return Value("int", f"fb_scalar_int({v.c})" if v.type == "S" else f"(int64_t)({v.c})")
 
     def coerce(self, v: Value, arg: Arg, where: str) -> Value:
         want = ARG_TYPES[arg.type]
