@@ -125,6 +125,7 @@ from ._pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from ._public import own as _own
 from ._rnn import GRU, LSTM, RNN, RNNBase
 from ._rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from ._shape import ChannelShuffle, Flatten, Fold, PixelShuffle, PixelUnshuffle, Unflatten, Unfold
@@ -137,3 +138,13 @@ from ._transformer import (
 )
 from ._upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+_own(globals())
+
+
+def __getattr__(name: str) -> object:
+    if name == "modules":  # only old import paths need it
+        import importlib
+
+        return importlib.import_module(".modules", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -122,8 +122,7 @@ class BackwardHooks:
             new = new if isinstance(new, tuple) else (new,)
             if len(new) != len(grads):
                 raise RuntimeError(
-                    f"Backward hook returned an invalid number of grad_input, got {len(new)}, "
-                    f"but expected {len(grads)}"
+                    f"Backward hook returned an invalid number of grad_input, got {len(new)}, but expected {len(grads)}"
                 )
             grads = new
         return grads

@@ -81,16 +81,12 @@ class Sequential(Module):
 
     def __add__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         offset = len(self)
         for i, module in enumerate(other):
             self.add_module(str(i + offset), module)
@@ -244,9 +240,7 @@ class ModuleList(Module):
     def extend(self, modules: Iterable[Module]) -> ModuleList:
         """Adds modules at the end. Raises TypeError for what can't be iterated over."""
         if not isinstance(modules, Iterable):
-            raise TypeError(
-                f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}"
-            )
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         offset = len(self)
         for i, module in enumerate(modules):
             self.add_module(str(offset + i), module)
@@ -320,7 +314,5 @@ class ModuleDict(Module):
                     f"ModuleDict update sequence element #{i} should be Iterable; is {type(entry).__name__}"
                 )
             if len(entry) != 2:
-                raise ValueError(
-                    f"ModuleDict update sequence element #{i} has length {len(entry)}; 2 is required"
-                )
+                raise ValueError(f"ModuleDict update sequence element #{i} has length {len(entry)}; 2 is required")
             self[entry[0]] = entry[1]

@@ -41,9 +41,7 @@ _global_parameter_registration_hooks: OrderedDict = OrderedDict()
 # True once a global call hook was registered: from then on every call looks at the tables above.
 any_global = [False]
 
-_MIXED = (
-    "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."
-)
+_MIXED = "Cannot use both regular backward hooks and full backward hooks on {}. Please use only one of them."
 
 
 def _add(table: OrderedDict, hook: Callable, prepend: bool = False, marks: tuple = ()) -> RemovableHandle:
@@ -261,8 +259,10 @@ def _run_always_called(module: Any, args: tuple, kwargs: dict, done: set) -> Non
                 import warnings
 
                 kind = "module" if own else "global module"
-                warnings.warn(f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced "
-                              f"as another error was raised in forward: {e}")
+                warnings.warn(
+                    f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced "
+                    f"as another error was raised in forward: {e}"
+                )
 
 
 def _hook_last_node(module: Any, result: Any, hooks: list) -> None:

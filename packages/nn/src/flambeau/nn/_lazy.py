@@ -124,9 +124,7 @@ class _LazyConv(LazyModuleMixin):
         if self.has_uninitialized_params():
             self.in_channels = self._channels(input)
             if self.in_channels % self.groups != 0:
-                raise ValueError(
-                    f"in_channels must be divisible by groups, got {self.in_channels} and {self.groups}"
-                )
+                raise ValueError(f"in_channels must be divisible by groups, got {self.in_channels} and {self.groups}")
             rows, cols = self.out_channels, self.in_channels
             if self.transposed:
                 rows, cols = cols, rows

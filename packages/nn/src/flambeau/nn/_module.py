@@ -205,8 +205,7 @@ class Module(TreeMixin, HooksMixin, StateMixin, ConvertMixin):
     def _set_buffer(self, name: str, value: Any, is_buffer: bool) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(value)}' as buffer '{name}' "
-                "(torch.nn.Buffer, torch.Tensor or None expected)"
+                f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
             )
         if is_buffer:
             buffers = self._table("_buffers", "buffers")

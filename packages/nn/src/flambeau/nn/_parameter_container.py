@@ -79,9 +79,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> ParameterList:
         """Adds values at the end. Raises TypeError for what can't be iterated over, or is a tensor."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(
-                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
-            )
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
             self.append(value)
         return self
@@ -220,9 +218,7 @@ class ParameterDict(Module):
                 self[entry[0]] = entry[1]
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            _describe(key, v, v.type() if isinstance(v, Tensor) else "") for key, v in self.items()
-        )
+        return "\n".join(_describe(key, v, v.type() if isinstance(v, Tensor) else "") for key, v in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -229,9 +229,7 @@ class RNNBase(Module):
             output, states = output.squeeze(batch_dim), tuple(s.squeeze(1) for s in states)
         return output, self._hidden(states)
 
-    def _first_states(
-        self, hx: Any, input: Tensor, batch_sizes: Tensor | None, sorted_indices: Tensor | None
-    ) -> tuple:
+    def _first_states(self, hx: Any, input: Tensor, batch_sizes: Tensor | None, sorted_indices: Tensor | None) -> tuple:
         if hx is None:
             self.check_input(input, batch_sizes)
             sizes = [self._expected_size(input, batch_sizes, width) for width in self._state_widths()]
@@ -291,9 +289,7 @@ def _check_settings(
     if num_layers <= 0:
         raise ValueError(f"num_layers must be greater than zero, got {num_layers}")
     if proj_size < 0:
-        raise ValueError(
-            f"proj_size should be a positive integer or zero to disable projections, got {proj_size}"
-        )
+        raise ValueError(f"proj_size should be a positive integer or zero to disable projections, got {proj_size}")
     if proj_size >= hidden_size:
         raise ValueError(f"proj_size has to be smaller than hidden_size, got {proj_size} and {hidden_size}")
     if mode not in _GATES:

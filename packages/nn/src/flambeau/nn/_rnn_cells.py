@@ -79,9 +79,7 @@ class RNNCellBase(Module):
             raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
         for i, state in enumerate(hx):
             if x.size(0) != state.size(0):
-                raise RuntimeError(
-                    f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}"
-                )
+                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
             if state.size(1) != self.hidden_size:
                 raise RuntimeError(
                     f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}"

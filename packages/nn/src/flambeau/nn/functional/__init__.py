@@ -17,6 +17,7 @@ from flambeau import (
     pdist,
 )
 
+from .._public import own as _own
 from ._activation import (
     _get_softmax_dim,
     celu,
@@ -152,3 +153,5 @@ from ._vision import (
 linear = _nn.linear
 one_hot = _nn.one_hot
 pad = _nn.pad
+
+_own(globals())

@@ -130,8 +130,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension that a missing ``dim`` meant before there was one."""
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. "
-        "Change the call to include dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1

@@ -57,9 +57,7 @@ def _check_shapes(
     """Whether the inputs have a batch dimension; AssertionError for shapes that don't fit together."""
     ndim = query.dim()
     if ndim not in (2, 3):
-        raise AssertionError(
-            f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor"
-        )
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor")
     batched = ndim == 3
     kind = "batched" if batched else "unbatched"
     if key.dim() != ndim or value.dim() != ndim:
@@ -81,9 +79,7 @@ def _check_shapes(
         if not batched and attn_mask.dim() == 3:
             expected = (num_heads, query.shape[0], key.shape[0])
             if tuple(attn_mask.shape) != expected:
-                raise AssertionError(
-                    f"Expected `attn_mask` shape to be {expected} but got {tuple(attn_mask.shape)}"
-                )
+                raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {tuple(attn_mask.shape)}")
     return batched
 
 

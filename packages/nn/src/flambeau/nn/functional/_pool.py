@@ -203,26 +203,20 @@ def _lp(mean_of_powers: Tensor, norm_type: float, count: int) -> Tensor:
     return (fb.sign(mean_of_powers) * fb.relu(fb.abs(mean_of_powers))).mul(count).pow(1.0 / norm_type)
 
 
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The ``norm_type``-norm of each window."""
     (k,) = _tuple(kernel_size, 1)
     return _lp(avg_pool1d(input.pow(norm_type), k, k if stride is None else stride, 0, ceil_mode), norm_type, k)
 
 
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The ``norm_type``-norm of each window."""
     a, b = _tuple(kernel_size, 2)
     stride = kernel_size if stride is None else stride
     return _lp(avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode), norm_type, a * b)
 
 
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The ``norm_type``-norm of each window."""
     a, b, c = _tuple(kernel_size, 3)
     stride = kernel_size if stride is None else stride
@@ -306,9 +300,7 @@ def _unpool_output_size(
 ) -> list[int]:
     """The size that was pooled: the least that gives the input's, or ``output_size`` where that is near enough."""
     n = len(kernel_size)
-    least = [
-        (d - 1) * s + k - 2 * p for d, s, k, p in zip(input.shape[-n:], stride, kernel_size, padding)
-    ]
+    least = [(d - 1) * s + k - 2 * p for d, s, k, p in zip(input.shape[-n:], stride, kernel_size, padding)]
     if output_size is None:
         return least
     if len(output_size) == n + 2:

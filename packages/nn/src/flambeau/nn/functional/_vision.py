@@ -66,8 +66,10 @@ def interpolate(
         size, scales = [int(d * s) for d, s in zip(input.shape[2:], scales)], None
     if antialias:
         if mode not in ("bilinear", "bicubic", "lanczos") or input.dim() != 4:
-            raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a "
-                             f"4-D tensor as input, got mode={mode!r} and {input.dim()} dimensions")
+            raise ValueError(
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a "
+                f"4-D tensor as input, got mode={mode!r} and {input.dim()} dimensions"
+            )
         return getattr(_nn, f"_upsample_{mode}2d_aa")(input, size, align_corners, scales)
     op = _NEAREST.get((mode, spatial))
     if op is not None:
@@ -119,15 +121,17 @@ def upsample(
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """The old name of ``interpolate`` with mode nearest."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
-                  stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """The old name of ``interpolate`` with mode bilinear and aligned corners."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
-                  stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -148,8 +152,10 @@ def grid_sample(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
     if padding_mode not in _GRID_PADDINGS:
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
-                         f"but got: '{padding_mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
     if align_corners is None:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
@@ -182,8 +188,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         )
     expected = (2, 3) if len(size) == 4 else (3, 4)
     if theta.dim() != 3 or tuple(theta.shape[1:]) != expected:
-        raise ValueError(f"Expected a batch of {expected[0]}D affine matrices of shape Nx{expected[0]}x{expected[1]} "
-                         f"for size {size}. Got {theta.shape}.")
+        raise ValueError(
+            f"Expected a batch of {expected[0]}D affine matrices of shape Nx{expected[0]}x{expected[1]} "
+            f"for size {size}. Got {theta.shape}."
+        )
     spatial = size[2:]
     if align_corners and min(spatial) == 1:
         warnings.warn(

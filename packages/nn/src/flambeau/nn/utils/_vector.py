@@ -10,7 +10,9 @@ from flambeau import Tensor
 
 def _check_device(param: Tensor, device: fb.device | None) -> fb.device:
     if device is not None and param.device != device:
-        raise TypeError(f"Found two parameters on different devices, {device} and {param.device}; this is not supported")
+        raise TypeError(
+            f"Found two parameters on different devices, {device} and {param.device}; this is not supported"
+        )
     return param.device
 
 

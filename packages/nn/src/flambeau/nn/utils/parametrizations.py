@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import flambeau as fb
 from flambeau import Tensor
 

@@ -86,8 +86,10 @@ def _with_tied(module: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     for group in names.values():
         given = {id(tensors[n]): tensors[n] for n in group if n in tensors}
         if len(given) > 1:
-            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, which are tied. "
-                             "Consider using tie_weights=False")
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(group)}, which are tied. "
+                "Consider using tie_weights=False"
+            )
         for tensor in given.values():
             for name in group:
                 out[name] = tensor
