@@ -44,6 +44,23 @@ def trajectory(name, kwargs):
     }
 
 
+def descent(kwargs):
+    p = torch.nn.Parameter(torch.tensor([-1.2, 1.0], dtype=torch.float64))
+    opt = torch.optim.LBFGS([p], **kwargs)
+
+    def closure():
+        opt.zero_grad()
+        loss = cases.valley(p[0], p[1])
+        loss.backward()
+        return loss
+
+    rows = []
+    for _ in range(cases.VALLEY_STEPS):
+        opt.step(closure)
+        rows.append([*rounded(p.tolist()), opt.state[p]["func_evals"]])
+    return rows
+
+
 def curve(name, kwargs, steps):
     groups = [{"params": torch.ones(1), "lr": 1.0}, {"params": torch.ones(1), "lr": 0.5}]
     opt = torch.optim.SGD(groups, momentum=0.9)
@@ -60,6 +77,7 @@ def main():
     warnings.simplefilter("ignore")
     out = {
         "optimizers": {cases.label(c): trajectory(*c) for c in cases.OPTIMIZERS},
+        "valleys": {cases.label(("LBFGS", o)): descent(o) for o in cases.VALLEYS},
         "schedules": {cases.label(c): curve(*c) for c in cases.SCHEDULES},
     }
     text = ",\n".join(

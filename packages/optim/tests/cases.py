@@ -20,6 +20,24 @@ OPTIMIZERS = [
     ("RMSprop", {"lr": 0.05}),
     ("RMSprop", {"lr": 0.05, "centered": True, "momentum": 0.5, "weight_decay": 0.1, "alpha": 0.8}),
     ("RMSprop", {"lr": 0.05, "maximize": True, "eps": 0.01}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "momentum_decay": 0.01}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "betas": [0.9, 0.9]}),
+    ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("Adamax", {"lr": 0.05}),
+    ("Adamax", {"lr": 0.05, "weight_decay": 0.1, "betas": [0.5, 0.9], "maximize": True}),
+    ("Adagrad", {"lr": 0.05}),
+    ("Adagrad", {"lr": 0.05, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 0.01, "weight_decay": 0.1, "maximize": True}),
+    ("ASGD", {"lr": 0.05, "t0": 5, "lambd": 0.1}),
+    ("ASGD", {"lr": 0.05, "weight_decay": 0.1, "alpha": 0.5, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.05, "etas": [0.4, 1.5], "step_sizes": [0.001, 0.1], "maximize": True}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.05, "weight_decay": 0.1, "d": 1.5, "beta2_decay": -0.5, "maximize": True}),
+    ("Muon", {"lr": 0.05}),
+    ("Muon", {"lr": 0.05, "momentum": 0.8, "nesterov": False, "ns_steps": 3, "adjust_lr_fn": "match_rms_adamw"}),
 ]
 
 
@@ -43,6 +61,20 @@ def gradient(values, step, which):
         0.0 if (step + i) % 7 == 3 else math.sin(1.7 * step + 2.3 * i + 0.9 * which) * 2 ** ((i + which) % 3 - 1)
         for i in range(len(values))
     ]
+
+
+# Options of LBFGS on the valley below.
+VALLEYS = [
+    {"lr": 0.1, "max_iter": 4},
+    {"line_search_fn": "strong_wolfe", "max_iter": 5},
+    {"line_search_fn": "strong_wolfe", "max_iter": 8, "history_size": 2},
+]
+VALLEY_STEPS = 4
+
+
+def valley(x, y):
+    """Rosenbrock's function, least in a bent valley at (1, 1)."""
+    return (1 - x) ** 2 + 100 * (y - x * x) ** 2
 
 
 # (name, options, steps); rates of the two groups start at 1 and 0.5.

@@ -162,7 +162,7 @@ class LinearLR(LRScheduler):
     ) -> None:
         if not 0 < start_factor <= 1.0:
             raise ValueError(
-                f"Starting multiplicative factor expected to be greater than 0 and less or equal to 1, "
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1, "
                 f"got {start_factor}."
             )
         if not 0 <= end_factor <= 1.0:

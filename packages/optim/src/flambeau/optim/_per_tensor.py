@@ -29,6 +29,7 @@ class PerTensorOptimizer(Optimizer):
     _scalar_state: tuple[str, ...] = ("step",)
     # Follows "<name> does not support sparse gradients".
     _sparse_advice = ""
+    _takes_complex = True
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Moves every parameter that has a gradient; returns what `closure`, which computes the loss anew, returns."""
@@ -36,7 +37,7 @@ class PerTensorOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with enable_grad() if self.defaults["differentiable"] else no_grad():
+        with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 self._update(group)
         return loss
@@ -55,19 +56,22 @@ class PerTensorOptimizer(Optimizer):
         real views, one dimension more: a complex parameter is optimized as the pair of its parts.
         """
         found = []
-        maximize = group["maximize"]
+        maximize = group.get("maximize", False)
         for p in group["params"]:
             grad = p.grad
             if grad is None:
                 continue
             if grad.is_sparse:
                 raise RuntimeError(f"{self._name()} does not support sparse gradients{self._sparse_advice}")
+            is_complex = p.is_complex()
+            if is_complex and not self._takes_complex:
+                raise RuntimeError(f"{self._name()} does not support complex parameters")
             state = self.state[p]
             if not state:
                 self._start(p, state, group)
             if maximize:
                 grad = -grad
-            if p.is_complex():
+            if is_complex:
                 p, grad = view_as_real(p), view_as_real(grad)
                 state = {k: view_as_real(v) if v.is_complex() else v for k, v in state.items()}
             found.append((p, grad, state))
@@ -102,6 +106,12 @@ def advance(state: dict[str, Any]) -> float:
     """Counts one step and returns its number, the first being 1."""
     state["step"] += 1
     return state["step"].item()
+
+
+def held(x: Tensor, group: dict[str, Any]) -> Tensor:
+    """A tensor of the state as a factor: in a differentiable step a copy, since later steps change the state in place
+    while autograd still needs the factor."""
+    return x.clone() if group["differentiable"] else x
 
 
 def number(x: float | Tensor) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from flambeau import Tensor, zeros_like
 
 from ._checks import check_lr, check_not_negative
-from ._per_tensor import PerTensorOptimizer, new_step, number
+from ._per_tensor import PerTensorOptimizer, held, new_step, number
 from .optimizer import ParamsT
 
 __all__ = ["RMSprop"]
@@ -83,7 +83,6 @@ class RMSprop(PerTensorOptimizer):
     def _update(self, group: dict[str, Any]) -> None:
         lr, alpha, eps = number(group["lr"]), group["alpha"], group["eps"]
         weight_decay, momentum, centered = group["weight_decay"], group["momentum"], group["centered"]
-        keep = group["differentiable"]  # autograd keeps the factors, so they must not change
 
         for p, grad, s in self._with_grad(group):
             s["step"] += 1
@@ -94,11 +93,12 @@ class RMSprop(PerTensorOptimizer):
             if centered:
                 g = s["grad_avg"]
                 g.lerp_(grad, 1 - alpha)
-                g = g.clone() if keep else g
+                g = held(g, group)
                 rms = v.addcmul(g, g, value=-1).sqrt_()
             else:
                 rms = v.sqrt()
-            rms = rms.add(eps) if keep else rms.add_(eps)
+            # The root is kept by autograd for its own derivative.
+            rms = rms.add(eps) if group["differentiable"] else rms.add_(eps)
             if momentum > 0:
                 step = s["momentum_buffer"]
                 step.mul_(momentum).addcdiv_(grad, rms)
