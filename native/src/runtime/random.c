@@ -140,7 +140,7 @@ static uint64_t entropy(void)
 
 uint64_t fb_generator_seed(fb_generator *g)
 {
-    uint64_t seed = entropy() & ((UINT64_C(1) << 53) - 1); /* a double holds it exactly */
+    uint64_t seed = entropy();
 
     fb_generator_manual_seed(g, seed);
     return seed;

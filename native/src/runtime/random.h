@@ -16,7 +16,7 @@ FB_API void fb_generator_release(fb_generator *g);         /* NULL is fine */
 FB_API fb_generator *fb_generator_default(void); /* borrowed; seeded from the system at first use; NULL with the error set */
 FB_API void fb_generator_manual_seed(fb_generator *g, uint64_t seed);
 FB_API uint64_t fb_generator_initial_seed(fb_generator *g);
-FB_API uint64_t fb_generator_seed(fb_generator *g); /* seeds it from the system, and says with what (53 bits) */
+FB_API uint64_t fb_generator_seed(fb_generator *g); /* seeds it from the system, and says with what */
 /* The state in the layout of torch.get_rng_state(), so that states can be exchanged. */
 FB_API void fb_generator_get_state(fb_generator *g, uint8_t out[FB_RNG_STATE_BYTES]);
 FB_API fb_status fb_generator_set_state(fb_generator *g, const uint8_t *state, int64_t bytes);
