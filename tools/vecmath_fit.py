@@ -218,21 +218,19 @@ both("atan", even_ratio(mp.atan, 3, 40), 0, mpf(1), 9, 20, lambda z: z / (mp.ata
 both("asin", even_ratio(mp.asin, 3, 40), 0, mpf("0.25"), 5, 12, lambda z: z)
 
 
-# erfc x = exp(-x^2) / (1 + 2x) G(t), t = (x - K) / (x + K) (Shepherd and Laframboise, Math. Comp. 36, 1981)
-def erfc_kernel(k, top):
+# erfc x = exp(-x^2) / x G(t), t = (x - K) / (x + K), for x >= 0.49 (after Shepherd and Laframboise, Math. Comp. 36, 1981)
+def add_erfc(name, k, top, n, bits):
     def g(t):
         x = k * (1 + t) / (1 - t)
-        # beyond the largest x with a result G is not used; asymptotic series would be needed for its limit only
-        return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+        return x * mp.exp(x * x) * mp.erfc(x)
 
-    return g, mpf(-1), (mpf(top) - k) / (mpf(top) + k)
+    k, low, top = mpf(k), mpf("0.49"), mpf(top)
+    add(name, g, (low - k) / (low + k), (top - k) / (top + k), range(n), lambda t: 1 / g(t), bits)
 
 
-for erfc_name, erfc_k, erfc_top, erfc_n, erfc_bits in (("erfc_f32", 2, 10.1, 12, 24), ("erfc_f64", 4, 27.3, 23, 53)):
-    g_, a_, b_ = erfc_kernel(mpf(erfc_k), erfc_top)
-    # near x = 0, t = -1, exp(-x^2) is just below 1, where an ulp is half as large
-    add(erfc_name, g_, a_, b_, range(erfc_n), lambda t: 1 - 2 * t if t < 0 else 1, erfc_bits)
-
+# the Ks are such that g(0), the first coefficient, happens to round well
+add_erfc("erfc_f32", 2.3125, 10.3, 11, 24)
+add_erfc("erfc_f64", 3.0625, 27.6, 23, 53)
 
 # digamma x = (x - x0) P(x - 3/2) on [1, 2], x0 its root
 DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623"))

@@ -32,14 +32,15 @@
         return x < 0 ? fbm_scale_##S(v * m, n) : v;                                                         \
     }                                                                                                       \
     FBM_FN T fbm_silu_##S(T x) { return fbm_gate_##S(x, x, 0); }                                            \
-    /* x tanh(log(1 + exp x)) = x ((1 + exp x)^2 - 1) / ((1 + exp x)^2 + 1) */                              \
+    /* x tanh(log(1 + exp x)) = x ((1 + exp x)^2 - 1) / ((1 + exp x)^2 + 1): with e, x (1 - 2 e^2 / (1 + 2e +\
+     * 2 e^2)) for positive x, else x e (1 - (e + e^2) / (2 + 2e + e^2)) */                                 \
     FBM_FN T fbm_mish_##S(T x)                                                                              \
     {                                                                                                       \
         FBM_SCALE_INT_##S n;                                                                                \
         T m = fbm_exp_mantissa_##S(-__builtin_fabs##F(x), 0, &n), e = fbm_scale_##S(m, n);                  \
-        T num = x < 0 ? e + 2 : fbm_fma_##S(2, e, 1);                                                       \
-        T den = x < 0 ? fbm_fma_##S(e, num, 2) : fbm_fma_##S(2 * e, e, num);                                \
-        T c = x < FBM_FLAT_##S ? FBM_FLAT_##S : x, v = c * (num / den);                                     \
+        T num = x < 0 ? fbm_fma_##S(e, e, e) : 2 * e * e;                                                   \
+        T den = num + (x < 0 ? e + 2 : fbm_fma_##S(2, e, 1));                                               \
+        T c = x < FBM_FLAT_##S ? FBM_FLAT_##S : x, v = c * (1 - num / den);                                 \
         return x < 0 ? fbm_scale_##S(v * m, n) : v;                                                         \
     }                                                                                                       \
     /* log(exp(a) + exp(b)); where it is near 0, accurate to an ulp of max(|a|, |b|) only */                \

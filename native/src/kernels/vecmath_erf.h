@@ -1,9 +1,9 @@
 /* erf (2 ulp), erfc, gelu (4 ulp), erfinv.
  *
  * erf: below 1, x + x P(x^2); above, 1 - exp(-x Q(x)), where Q = -log(erfc(x)) / x needs little accuracy
- * because erfc is small. erfc: exp(-x^2) G(t) / (1 + 2x), t = (x - K) / (x + K) (Shepherd and Laframboise,
- * Chebyshev approximation of (1 + 2x) exp(x^2) erfc(x), 1981), with x^2 in two parts. Coefficients:
- * tools/vecmath_fit.py. */
+ * because erfc is small. erfc: near 0, 1 - erf(x); then exp(-x^2) G(t) / x,
+ * t = (x - K) / (x + K) (after Shepherd and Laframboise, Chebyshev approximation of (1 + 2x) exp(x^2)
+ * erfc(x), 1981), with x^2 in two parts. Coefficients: tools/vecmath_fit.py. */
 #ifndef FBM_VECMATH_ERF_H
 #define FBM_VECMATH_ERF_H
 
@@ -51,68 +51,67 @@ FBM_FN double fbm_erf_f64(double x)
     return __builtin_copysign(a < 1 ? fbm_fma_f64(a, fbm_erf_near_f64(a * a), a) : far, x);
 }
 
-/* exp(b^2) erfc(b) for b >= 0, up to the largest b whose erfc is a float: 10.1, or 27.3. */
+/* b exp(b^2) erfc(b), 0.49 <= b up to the largest b whose erfc is a float: 10.1, or 27.3. */
 FBM_FN float fbm_erfcx_f32(float b)
 {
-    float t = (b - 2) / (b + 2), z = t * t;
-    float p = fbm_p6_f32(z, 1.27697837f, -0.16603002f, -0.0542227812f, 0.00872567855f, -0.00143985811f,
-                         0.000172367945f);
-    float q = fbm_p6_f32(z, -0.0927638337f, 0.164051637f, -0.00803675409f, 0.00127377606f, -0.000428486645f,
-                         8.74257239e-05f);
-    return fbm_fma_f32(t, q, p) / fbm_fma_f32(2, b, 1);
+    float t = (b - 2.3125f) / (b + 2.3125f), z = t * t;
+    float p = fbm_p6_f32(z, 0.52188313f, -0.186557487f, -0.0576191731f, 0.0048991479f, -0.000603595632f,
+                         9.81445919e-05f);
+    float q = fbm_p5_f32(z, 0.138804778f, 0.137300655f, 0.00746085402f, -0.00169707241f, 0.000232036968f);
+    return fbm_fma_f32(t, q, p);
 }
 
 FBM_FN double fbm_erfcx_f64(double b)
 {
-    double t = (b - 4) / (b + 4), z = t * t;
-    double p = fbm_p11_f64(z, 1.2329951186255526, 0.015379652102608729, -0.10103906603584591,
-                           -0.066330365819645479, -0.016197733994878123, -0.00075777361686905898,
-                           0.0001506228723742415, -1.1225358514299589e-05, 3.0088467204114472e-07,
-                           6.4185952053224838e-08,
-                           fbm_p2_f64(z, -8.7795753905099258e-09, -1.6424042122569389e-09));
-    double q = fbm_p11_f64(z, -0.13962111684056283, 0.068097054254715045, 0.093732834997797373,
-                           0.037167515545517039, 0.0050319699015613723, -0.00019925622286652485,
-                           -2.4401062684298526e-05, 5.7141763634305284e-06, -8.3147527447725848e-07,
-                           1.1360934424964226e-07, -1.3460483238750299e-08);
-    return fbm_fma_f64(t, q, p) / fbm_fma_f64(2, b, 1);
+    double t = (b - 3.0625) / (b + 3.0625), z = t * t;
+    double p = fbm_p11_f64(z, 0.53797056513291452, -0.14323870492939711, -0.097313386611818362,
+                           -0.016385298981445081, 0.0010973287628112166, -3.3160586019522053e-05,
+                           -3.3018730227868354e-06, 8.2774343616682891e-07, -6.6643300929652263e-08,
+                           -1.6300776860074326e-08,
+                           fbm_p2_f64(z, 6.7028462836036238e-09, -6.2217327821837318e-10));
+    double q = fbm_p11_f64(z, 0.092318267546531163, 0.13889281333924194, 0.049385979913516051,
+                           0.0019478868402406661, -0.00051579024744895555, 7.5342684551355215e-05,
+                           -1.1325823660385521e-05, 1.9138900267301026e-06, -3.5017239425674709e-07,
+                           6.1086325142073455e-08, -7.3061919156024844e-09);
+    return fbm_fma_f64(t, q, p);
 }
 
 FBM_FN float fbm_erfc_f32(float x)
 {
     float a = __builtin_fabsf(x), b = a > 10.5f ? 10.5f : a, lo, s = fbm_two_prod_f32(b, b, &lo);
-    float y = fbm_exp_parts_f32(-s, -lo, 0) * fbm_erfcx_f32(b);
-    /* near 0, 1 - erf(x) is the more accurate form */
+    float y = fbm_exp_parts_f32(-s, -lo, 0) * (fbm_erfcx_f32(b) / b);
     float near = 1 - fbm_fma_f32(x, fbm_erf_near_f32(a * a), x);
-    return a < 0.5f ? near : x < 0 ? 2 - y : y;
+    return a < 0.8f ? near : x < 0 ? 2 - y : y;
 }
 
 FBM_FN double fbm_erfc_f64(double x)
 {
     double a = __builtin_fabs(x), b = a > 28 ? 28 : a, lo, s = fbm_two_prod_f64(b, b, &lo);
-    double y = fbm_exp_parts_f64(-s, -lo, 0) * fbm_erfcx_f64(b);
+    double y = fbm_exp_parts_f64(-s, -lo, 0) * (fbm_erfcx_f64(b) / b);
     double near = 1 - fbm_fma_f64(x, fbm_erf_near_f64(a * a), x);
-    return a < 0.5 ? near : x < 0 ? 2 - y : y;
+    return a < 0.8 ? near : x < 0 ? 2 - y : y;
 }
 
-/* gelu(x) = x erfc(-x / sqrt 2) / 2 = max(x, 0) - w, w = |x| erfc(|x| / sqrt 2) / 2. The exponent x^2 / 2 is
- * formed exactly: from a rounded x / sqrt 2, the tail would lose all its digits. The limit at -inf is -0. */
+/* gelu(x) = x erfc(-x / sqrt 2) / 2 = max(x, 0) - w, w = |x| erfc(|x| / sqrt 2) / 2 = exp(-x^2 / 2) h. The
+ * exponent is formed exactly: from a rounded x / sqrt 2, the tail would lose all its digits. The limit at -inf
+ * is -0. Near 0, it is x (1 + erf(x / sqrt 2)) / 2. */
 FBM_FN float fbm_gelu_f32(float x)
 {
-    float a = __builtin_fabsf(x), b = a > 14.5f ? 14.5f : a, lo, s = fbm_two_prod_f32(b, b, &lo);
-    float h = 0.5f * x, u = b * 0.707106769f;
-    float w = fbm_exp_parts_f32(-0.5f * s, -0.5f * lo, 0) * (0.5f * b * fbm_erfcx_f32(u));
-    /* near 0, x (1 + erf(x / sqrt 2)) / 2 is the more accurate form */
-    float near = h * (1 + 0.707106769f * x * (1 + fbm_erf_near_f32(u * u)));
-    return a < 0.7f ? near : (x < 0 ? -0.0f : x) - w;
+    const float c = 0.707106769f;
+    float a = __builtin_fabsf(x), b = a > 14.5f ? 14.5f : a, u = b * c, lo, s = fbm_two_prod_f32(b, b, &lo);
+    float w = fbm_exp_parts_f32(-0.5f * s, -0.5f * lo, 0) * (c * fbm_erfcx_f32(u));
+    float near = 0.5f * x * (1 + c * x * (1 + fbm_erf_near_f32(u * u)));
+    return a < 0.95f ? near : (x < 0 ? -0.0f : x) - w;
 }
 
 FBM_FN double fbm_gelu_f64(double x)
 {
-    double a = __builtin_fabs(x), b = a > 39 ? 39 : a, lo, s = fbm_two_prod_f64(b, b, &lo);
-    double h = 0.5 * x, u = b * 0.70710678118654757;
-    double w = fbm_exp_parts_f64(-0.5 * s, -0.5 * lo, 0) * (0.5 * b * fbm_erfcx_f64(u));
-    double near = h * (1 + 0.70710678118654757 * x * (1 + fbm_erf_near_f64(u * u)));
-    return a < 0.7 ? near : (x < 0 ? -0.0 : x) - w;
+    const double c = 0.70710678118654757;
+    double a = __builtin_fabs(x), b = a > 39 ? 39 : a, u = b * c, lo, s = fbm_two_prod_f64(b, b, &lo);
+    double g = fbm_erfcx_f64(u), h = fbm_fma_f64(c, g, -4.8336466567264851e-17 * g); /* g / sqrt 2 */
+    double w = fbm_exp_parts_f64(-0.5 * s, -0.5 * lo, 0) * h;
+    double near = 0.5 * x * (1 + c * x * (1 + fbm_erf_near_f64(u * u)));
+    return a < 0.95 ? near : (x < 0 ? -0.0 : x) - w;
 }
 
 /* erfinv: a first guess in w = -log(1 - x^2) or its square root (Giles, Approximating the erfinv function,
