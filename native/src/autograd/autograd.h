@@ -5,6 +5,7 @@
 #ifndef FB_AUTOGRAD_H
 #define FB_AUTOGRAD_H
 
+#include "flambeau/autograd.h"
 #include "runtime/core.h"
 
 typedef struct fb_node fb_node;
@@ -161,11 +162,7 @@ fb_status fb_ints_join(int64_t *buffer, fb_ints a, fb_ints b, fb_ints *out);
 
 /* ---- the engine -------------------------------------------------------------------------------- */
 
-enum { FB_BACKWARD_RETAIN = 1, FB_BACKWARD_CREATE = 2 };
-/* Gradients of the roots' sum, weighted by grads (entries may be NULL for one element: 1), with respect to inputs:
- * into captured[] (new references, NULL where unused), or, captured NULL, added to .grad of the inputs (n_inputs < 0: of all leaves). */
-fb_status fb_backward(int64_t n_roots, fb_tensor *const *roots, fb_tensor *const *grads, int64_t n_inputs, fb_tensor *const *inputs,
-                      fb_tensor **captured, int flags);
+/* fb_backward: flambeau/autograd.h */
 
 /* What a host language does in between. Each returns FB_FAIL with the error set. Ids are fb_node_id's. */
 typedef struct fb_autograd_callbacks {
@@ -181,7 +178,5 @@ typedef struct fb_autograd_callbacks {
 } fb_autograd_callbacks;
 extern fb_autograd_callbacks fb_callbacks;
 extern _Atomic int fb_anomaly; /* 0, 1: explain failures, 2: look for NaN, too */
-
-fb_status fb_autograd_enable(void); /* switches the layer on */
 
 #endif

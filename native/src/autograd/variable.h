@@ -12,18 +12,14 @@ uint64_t fb_layer_needs(const fb_frame *f, uint64_t diff);
 void fb_function_free(fb_node *n);
 fb_status fb_node_was_released(void); /* sets the error */
 
-FB_API bool fb_ag_requires_grad(const fb_tensor *t);
-FB_API fb_status fb_ag_set_requires_grad(fb_tensor *t, bool on);
 FB_API fb_status fb_ag_grad_fn(fb_tensor *t, fb_node **out); /* new reference, NULL for a leaf */
 FB_API int32_t fb_ag_output_nr(const fb_tensor *t);
-FB_API fb_tensor *fb_ag_grad(const fb_tensor *t);            /* borrowed */
-FB_API fb_status fb_ag_set_grad(fb_tensor *t, fb_tensor *grad);
 FB_API fb_status fb_ag_detach_(fb_tensor *t);
 FB_API fb_status fb_ag_retain_grad(fb_tensor *t);
 FB_API bool fb_ag_retains_grad(const fb_tensor *t);
 FB_API int64_t fb_ag_version(const fb_tensor *t);            /* -1 with the error set for inference tensors */
 FB_API fb_tensor *fb_ag_base(fb_tensor *t);
-FB_API bool fb_ag_grad_enabled(void), fb_ag_inference_enabled(void), fb_ag_set_grad_enabled(bool on);
+FB_API bool fb_ag_grad_enabled(void), fb_ag_inference_enabled(void);
 FB_API int fb_ag_modes(void);
 FB_API void fb_ag_set_modes(int modes);
 
