@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-fb_status matmul_run_base(const fb_matmul *g);
-fb_status matmul_run_avx2(const fb_matmul *g);
-fb_status matmul_run_avx512(const fb_matmul *g);
+fb_status product_run_base(const fb_product *g);
+fb_status product_run_avx2(const fb_product *g);
+fb_status product_run_avx512(const fb_product *g);
 
 static int failures;
 #define CHECK(cond, ...)                                                                                               \
@@ -20,7 +20,7 @@ static int failures;
         }                                                                                                              \
     } while (0)
 
-typedef fb_status (*run_fn)(const fb_matmul *);
+typedef fb_status (*run_fn)(const fb_product *);
 static run_fn runs[3];
 static int n_runs;
 
@@ -73,7 +73,7 @@ static void one(fb_dtype d, shape s, int order, double alpha, double beta, bool 
     for (int64_t i = 0; i < s.batch * s.m * s.k * gap_a; i++) put(a, d, i, value(i, range), value(i + 5, range));
     for (int64_t i = 0; i < s.batch * s.k * s.n * gap_b; i++) put(b, d, i, value(i + 9, range), value(i + 77, range));
     for (int64_t i = 0; i < s.n; i++) put(add, d, i, i % 3, 0);
-    fb_matmul g = {.dtype = d, .m = s.m, .n = s.n, .k = s.k, .batch = s.batch, .a = a, .b = b, .c = c,
+    fb_product g = {.dtype = d, .m = s.m, .n = s.n, .k = s.k, .batch = s.batch, .a = a, .b = b, .c = c,
                    .a_row = order & 1 ? gap_a : s.k * gap_a, .a_col = order & 1 ? s.m * gap_a : gap_a,
                    .b_row = order & 2 ? gap_b : s.n * gap_b, .b_col = order & 2 ? s.k * gap_b : gap_b,
                    .c_row = order & 16 ? 1 : s.n, .c_col = order & 16 ? s.m : 1,
@@ -121,7 +121,7 @@ static void same_bits(shape s, int run)
     for (int64_t i = 0; i < s.k * s.n; i++) b[i] = (float)cos((double)i);
     for (int t = 0; t < 3; t++) {
         c[t] = malloc((size_t)(s.m * s.n) * 4);
-        fb_matmul g = {.dtype = FB_F32, .m = s.m, .n = s.n, .k = s.k, .batch = 1, .a = a, .b = b, .c = c[t], .a_row = s.k,
+        fb_product g = {.dtype = FB_F32, .m = s.m, .n = s.n, .k = s.k, .batch = 1, .a = a, .b = b, .c = c[t], .a_row = s.k,
                        .a_col = 1, .b_row = s.n, .b_col = 1, .c_row = s.n, .c_col = 1, .alpha = fb_float(1), .beta = fb_float(0)};
         fb_set_num_threads(t + 1);
         CHECK(runs[run](&g) == FB_OK, "failed");
@@ -134,13 +134,13 @@ static void same_bits(shape s, int run)
 int main(void)
 {
     static const fb_dtype dtypes[] = {FB_F32, FB_F64, FB_C64, FB_C128, FB_F16, FB_BF16, FB_I8, FB_U8, FB_I16, FB_I32, FB_I64};
-    runs[n_runs++] = matmul_run_base;
+    runs[n_runs++] = product_run_base;
 #ifdef FB_HAVE_ISA_avx2
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) runs[n_runs++] = matmul_run_avx2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) runs[n_runs++] = product_run_avx2;
 #endif
 #ifdef FB_HAVE_ISA_avx512
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-        runs[n_runs++] = matmul_run_avx512;
+        runs[n_runs++] = product_run_avx512;
 #endif
     for (int run = 0; run < n_runs; run++) {
         for (unsigned d = 0; d < sizeof dtypes / sizeof *dtypes; d++)

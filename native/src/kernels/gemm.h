@@ -1,4 +1,4 @@
-/* Matrix products on raw memory. fb_matmul describes one (or a batch) on strided operands of one dtype;
+/* Matrix products on raw memory. fb_product describes one (or a batch) on strided operands of one dtype;
  * fb_gemm is the engine below, whose operands are packed by functions, so that a convolution can unfold an image
  * straight into panels. Strides count elements. Results have the same bits at any thread count. */
 #ifndef FB_KERNELS_GEMM_H
@@ -47,7 +47,7 @@ struct fb_gemm {
 fb_status FB_K(gemm_run)(const fb_gemm *g);
 
 /* c = alpha * a b + beta * c (+ bias), for every batch. */
-typedef struct fb_matmul {
+typedef struct fb_product {
     fb_dtype dtype;
     int64_t m, n, k, batch;
     const void *a, *b;
@@ -56,16 +56,16 @@ typedef struct fb_matmul {
     const int64_t *a_offset, *b_offset; /* element offsets of the batches, where one step does not do */
     fb_scalar alpha, beta;
     const void *col_bias, *row_bias;    /* n (m) contiguous elements added to every row (column), or NULL */
-} fb_matmul;
-fb_status FB_K(matmul_run)(const fb_matmul *g);
+} fb_product;
+fb_status FB_K(product_run)(const fb_product *g);
 
 /* Below: one file's private business with another. */
 struct fb_gemm_instance {
     int64_t itemsize, cols;
     void (*block)(const fb_gemm *g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0,
                   int64_t k1, void *c, int64_t crs, int64_t ccs, bool plain, void *room);
-    void (*small)(const fb_matmul *g, const void *a, const void *b, void *c);
-    bool (*thin)(const fb_matmul *g, const void *a, const void *b, void *c); /* few rows; false: not its case */
+    void (*small)(const fb_product *g, const void *a, const void *b, void *c);
+    bool (*thin)(const fb_product *g, const void *a, const void *b, void *c); /* few rows; false: not its case */
     void (*add)(int64_t n, void *sum, const void *x);
     void (*scale)(const fb_gemm *g, int64_t rows, int64_t cols, void *c, int64_t crs, int64_t ccs, const void *t,
                   int64_t batch, int64_t i, int64_t j);

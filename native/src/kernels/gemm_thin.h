@@ -116,7 +116,7 @@ static void FN(row)(int64_t k, const T *a, int64_t acs, const T *b, int64_t brs,
 }
 
 /* A few rows, and k or (for one row) n contiguous in b; false: another case. */
-static bool FN(thin)(const fb_matmul *g, const void *a_, const void *b_, void *c_)
+static bool FN(thin)(const fb_product *g, const void *a_, const void *b_, void *c_)
 {
     const int64_t m = g->m, n = g->n, k = g->k;
     const T *a = a_, *b = b_;

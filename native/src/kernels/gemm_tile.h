@@ -293,7 +293,7 @@ static void FN(scale)(const fb_gemm *g, int64_t rows, int64_t cols, void *c_, in
         }
 }
 
-static void FN(small_entry)(const fb_matmul *g, const void *a, const void *b, void *c)
+static void FN(small_entry)(const fb_product *g, const void *a, const void *b, void *c)
 {
     const FN(epilogue) e = {FN(number)(g->alpha), FN(number)(g->beta), g->row_bias, g->col_bias};
     FN(small)(g->m, g->n, g->k, a, g->a_row, g->a_col, b, g->b_row, g->b_col, c, g->c_row, g->c_col, &e);

@@ -1,11 +1,11 @@
-/* fb_matmul: which way of multiplying suits a shape. */
+/* fb_product: which way of multiplying suits a shape. */
 #include "kernels/gemm.h"
 
 #define PARALLEL_THIN 4e5  /* flops worth another thread, about 20 us: of a product bound by memory, */
 #define PARALLEL_SMALL 1e6 /* and of one in L1 */
 
 typedef struct small_ctx {
-    const fb_matmul *g;
+    const fb_product *g;
     const struct fb_gemm_instance *kind;
     int64_t per_chunk, nt, pieces; /* a piece: one batch, or nt columns of one */
 } small_ctx;
@@ -18,7 +18,7 @@ static const char *at(const void *p, const int64_t *offset, int64_t step, int64_
 static void small_chunk(void *ctx, int64_t chunk)
 {
     const small_ctx *s = ctx;
-    const fb_matmul *g = s->g;
+    const fb_product *g = s->g;
     const int64_t size = s->kind->itemsize, end = FB_MIN((chunk + 1) * s->per_chunk, s->pieces);
     for (int64_t b = chunk * s->per_chunk; b < end; b++)
         s->kind->small(g, at(g->a, g->a_offset, g->a_step, b, size), at(g->b, g->b_offset, g->b_step, b, size),
@@ -30,7 +30,7 @@ static void thin_chunk(void *ctx, int64_t chunk)
     const small_ctx *s = ctx;
     const int64_t size = s->kind->itemsize, per_batch = (s->g->n + s->nt - 1) / s->nt;
     const int64_t end = FB_MIN((chunk + 1) * s->per_chunk, s->pieces);
-    fb_matmul g = *s->g;
+    fb_product g = *s->g;
     for (int64_t i = chunk * s->per_chunk; i < end; i++) {
         const int64_t b = i / per_batch, j = i % per_batch * s->nt;
         g.n = FB_MIN(s->nt, s->g->n - j);
@@ -50,7 +50,7 @@ static void run_pieces(small_ctx *s, fb_task task)
 
 /* One long dot product, cut along k into fixed pieces. */
 typedef struct dot_ctx {
-    const fb_matmul *g;
+    const fb_product *g;
     const struct fb_gemm_instance *kind;
     int64_t kt;
     char *sums;
@@ -58,7 +58,7 @@ typedef struct dot_ctx {
 static void dot_chunk(void *ctx, int64_t chunk)
 {
     const dot_ctx *s = ctx;
-    fb_matmul g = *s->g;
+    fb_product g = *s->g;
     const int64_t size = s->kind->itemsize, p = chunk * s->kt;
     g.k = FB_MIN(s->kt, g.k - p);
     g.alpha = fb_int(1);
@@ -68,7 +68,7 @@ static void dot_chunk(void *ctx, int64_t chunk)
     s->kind->thin(&g, (const char *)g.a + p * g.a_col * size, (const char *)g.b + p * g.b_row * size,
                   s->sums + chunk * size);
 }
-static fb_status long_dot(const fb_matmul *g, const struct fb_gemm_instance *kind)
+static fb_status long_dot(const fb_product *g, const struct fb_gemm_instance *kind)
 {
     dot_ctx s = {g, kind, 1 << 16, NULL};
     const int64_t n = (g->k + s.kt - 1) / s.kt, size = kind->itemsize;
@@ -84,7 +84,7 @@ static fb_status long_dot(const fb_matmul *g, const struct fb_gemm_instance *kin
 
 /* c = alpha * t + beta * c for complex numbers, whose engine only knows real factors. */
 #define COMPLEX_AXPBY(NAME, T)                                                                                         \
-    static void NAME(const fb_matmul *g, T *c, const T *t)                                                             \
+    static void NAME(const fb_product *g, T *c, const T *t)                                                             \
     {                                                                                                                  \
         const T ar = (T)g->alpha.re, ai = (T)g->alpha.im, br = (T)g->beta.re, bi = (T)g->beta.im;                      \
         const T *bias = g->col_bias;                                                                                   \
@@ -111,7 +111,7 @@ COMPLEX_AXPBY(axpby_c128, double)
 static bool is_one(fb_scalar s) { return s.re == 1 && s.im == 0; }
 static bool is_zero(fb_scalar s) { return s.re == 0 && s.im == 0; }
 
-static fb_status complex_run(const fb_matmul *g, fb_gemm *e)
+static fb_status complex_run(const fb_product *g, fb_gemm *e)
 {
     const int64_t size = fb_itemsize(g->dtype);
     const bool direct = g->c_col == 1 && is_one(g->alpha) && (is_zero(g->beta) || is_one(g->beta));
@@ -139,9 +139,9 @@ static fb_status complex_run(const fb_matmul *g, fb_gemm *e)
 }
 
 /* The same product as c^T = b^T a^T. */
-static void transpose(fb_matmul *g)
+static void transpose(fb_product *g)
 {
-    const fb_matmul was = *g;
+    const fb_product was = *g;
     g->m = was.n;
     g->n = was.m;
     g->a = was.b;
@@ -152,9 +152,9 @@ static void transpose(fb_matmul *g)
     g->row_bias = was.col_bias, g->col_bias = was.row_bias;
 }
 
-fb_status FB_K(matmul_run)(const fb_matmul *given)
+fb_status FB_K(product_run)(const fb_product *given)
 {
-    fb_matmul g = *given;
+    fb_product g = *given;
     fb_gemm_type type;
     struct fb_gemm_packer pack;
     if (!FB_K(gemm_packer)(g.dtype, &type, &pack))

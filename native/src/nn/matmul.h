@@ -4,6 +4,6 @@
 
 #include "kernels/gemm.h"
 
-fb_status fb_matmul_run(const fb_matmul *g);
+fb_status fb_product_run(const fb_product *g);
 
 #endif
