@@ -169,7 +169,7 @@ static const unary unaries[] = {
     ROW(atanh, atanhl, 2.5, INFINITY), ROW(sigmoid, sigmoid_l, 2, INFINITY), ROW(erf, erfl, 1.5, INFINITY),
     ROW(erfc, erfcl, 4, INFINITY), ROW(erfinv, erfinv_l, 3, INFINITY), ROW(lgamma, lgammal, 4, INFINITY),
     ROW(softplus, softplus_l, 3, INFINITY), ROW(log_sigmoid, log_sigmoid_l, 3, INFINITY),
-    ROW(silu, silu_l, 3, INFINITY), ROW(mish, mish_l, 4, INFINITY), ROW(gelu, gelu_l, 4, INFINITY),
+    ROW(silu, silu_l, 3, INFINITY), ROW(mish, mish_l, 4, INFINITY), ROW(gelu, gelu_l, 4.5, INFINITY),
     ROW(gelu_tanh, gelu_tanh_l, 4, INFINITY), ROW(floor, floorl, 0, INFINITY), ROW(ceil, ceill, 0, INFINITY),
     ROW(trunc, truncl, 0, INFINITY), ROW(round, rintl, 0, INFINITY), ROW(frac, frac_l, 0, INFINITY),
     ROW(sqrt, sqrtl, 0.5, INFINITY), ROW(rsqrt, rsqrt_l, 1.5, INFINITY), ROW(abs, fabsl, 0, INFINITY),
