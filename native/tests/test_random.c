@@ -125,14 +125,18 @@ static void seed_0_gives_the_recorded_values(void)
 {
     static const float rand_f32[] = {0x1.fc2abp-2f, 0x1.89545ep-1f, 0x1.6a675p-4f, 0x1.0e66p-3f};
     static const double rand_f64[] = {0x1.f0aac97c4aa2fp-1, 0x1.6a675d821ccc0p-1, 0x1.d6687b744a5f6p-2};
-    static const double pairs[] = {1.5409961082440433, -0.2934289057609464, -2.1787893820745574, 0.5684312772806678, -1.084522342424021};
-    static const double rows[] = {-1.1258398294448853, -1.6959311962127686, 0.5666506290435791,  0.7935083508491516, 0.5988394618034363, -1.5550950765609741,
-                                  -0.3413603901863098, 1.85300612449646,    0.46809640526771545, -0.5854975581169128, -0.1733967512845993, 0.18347793817520142,
-                                  1.3893661499023438,  1.586334228515625,   0.946298360824585,   -0.843676745891571, 0.9318265914916992};
-    static const int64_t small[] = {4, 9, 3, 0, 3, 9, 7, 3}, wide[] = {130329135, 136432832, 195187451}, flips[] = {0, 0, 0, 0, 0, 0, 1, 0, 0, 1},
-                         trials[] = {1, 2, 4, 1, 2, 2};
-    static const double waits[] = {1.754163093353821, 0.6151923820898384, 0.30752204694700574}, cauchy[] = {22.195458653364593, 2.5295345192117997, 0.7434013158336519},
-                        log_normal[] = {59.26341788010752, 1.5115599370617072, 0.03481946309690494};
+    static const double pairs[] = {1.5409961082440433, -0.2934289057609464, -2.1787893820745574, 0.5684312772806678,
+                                   -1.084522342424021};
+    static const double rows[] = {-1.1258398294448853, -1.6959311962127686, 0.5666506290435791, 0.7935083508491516,
+                                  0.5988394618034363,  -1.5550950765609741, -0.3413603901863098, 1.85300612449646,
+                                  0.46809640526771545, -0.5854975581169128, -0.1733967512845993, 0.18347793817520142,
+                                  1.3893661499023438,  1.586334228515625,   0.946298360824585,   -0.843676745891571,
+                                  0.9318265914916992};
+    static const int64_t small[] = {4, 9, 3, 0, 3, 9, 7, 3}, wide[] = {130329135, 136432832, 195187451};
+    static const int64_t flips[] = {0, 0, 0, 0, 0, 0, 1, 0, 0, 1}, trials[] = {1, 2, 4, 1, 2, 2};
+    static const double waits[] = {1.754163093353821, 0.6151923820898384, 0.30752204694700574};
+    static const double cauchy[] = {22.195458653364593, 2.5295345192117997, 0.7434013158336519};
+    static const double log_normal[] = {59.26341788010752, 1.5115599370617072, 0.03481946309690494};
     fb_generator *g = fb_generator_new();
     float f[32];
     double d[32];
@@ -206,7 +210,10 @@ static void each_law_has_its_mean_and_variance(void)
     fb_generator_release(g);
 }
 
-static bool alike(double a, double b) { return a == b || (a != a && b != b) || fabs(a - b) <= 1e-4 * fmax(1, fmax(fabs(a), fabs(b))); }
+static bool alike(double a, double b)
+{
+    return a == b || (a != a && b != b) || fabs(a - b) <= 1e-4 * fmax(1, fmax(fabs(a), fabs(b)));
+}
 
 /* Every element type holds the same numbers, rounded, and every instruction set computes them. */
 static void element_types_and_instruction_sets_agree(void)

@@ -33,7 +33,8 @@ FB_INLINE double exact_double(uint32_t u) /* by way of 2^52 + u: there is no vec
     return x - 0x1p52;
 }
 
-static void unit_f64(fb_generator *g, double *out, int64_t n) /* [0, 1), 53 bits; the high word is drawn first */
+/* [0, 1), 53 bits; the high word is drawn first */
+static void unit_f64(fb_generator *g, double *out, int64_t n)
 {
     uint32_t raw[2 * BLOCK];
 
@@ -228,7 +229,8 @@ static void draw_integers(fb_generator *g, const fb_draw *d, int64_t *x, int64_t
     }
 }
 
-static void fill_integers(fb_generator *g, const fb_draw *d, int dtype, char *out, int64_t n, int64_t itemsize)
+static void fill_integers(fb_generator *g, const fb_draw *d, int dtype, char *out, int64_t n,
+                          int64_t itemsize)
 {
     int64_t x[BLOCK];
     float y[BLOCK];

@@ -11,9 +11,11 @@
 
 static fb_status fill_by_number(fb_tensor *t, double p, fb_generator *g)
 {
-    if (!(p >= 0 && p <= 1)) return fb_fail(FB_ERUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+    if (!(p >= 0 && p <= 1))
+        return fb_fail(FB_ERUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
     if (t->numel && fb_is(NO_FLIPS, t->dtype))
-        return fb_fail(FB_ENOTIMPL, "\"bernoulli_scalar_cpu_\" not implemented for '%s'", fb_dtype_label((fb_dtype)t->dtype));
+        return fb_fail(FB_ENOTIMPL, "\"bernoulli_scalar_cpu_\" not implemented for '%s'",
+                       fb_dtype_label((fb_dtype)t->dtype));
     return fb_fill_random(t, &(fb_draw){.kind = FB_DRAW_BERNOULLI, .a = p}, g);
 }
 
@@ -54,11 +56,14 @@ static fb_status fill_by_tensor(fb_tensor *t, fb_tensor *p, fb_generator *g)
 
     if (t->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS, p->dtype))
-        return fb_fail(FB_ENOTIMPL, "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'", fb_dtype_label((fb_dtype)p->dtype));
+        return fb_fail(FB_ENOTIMPL, "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'",
+                       fb_dtype_label((fb_dtype)p->dtype));
     if (fb_is(NO_FLIPS, t->dtype))
-        return fb_fail(FB_ENOTIMPL, "\"bernoulli_tensor_cpu_self_\" not implemented for '%s'", fb_dtype_label((fb_dtype)t->dtype));
+        return fb_fail(FB_ENOTIMPL, "\"bernoulli_tensor_cpu_self_\" not implemented for '%s'",
+                       fb_dtype_label((fb_dtype)t->dtype));
     if (fb_overlaps_itself(t))
-        return fb_fail(FB_ERUNTIME, "unsupported operation: more than one element of the written-to tensor refers to a single "
+        return fb_fail(FB_ERUNTIME,
+                       "unsupported operation: more than one element of the written-to tensor refers to a single "
                                     "memory location. Please clone() the tensor before performing the operation.");
     fb_memory_order(t, order);
     if (!(ordered_p = fb_reordered(p, order)) || !(packed = fb_contiguous_as(ordered_p, FB_NONE))) goto done;
@@ -66,7 +71,9 @@ static fb_status fill_by_tensor(fb_tensor *t, fb_tensor *p, fb_generator *g)
         fb_fail(FB_ERUNTIME, "bernoulli: every element of p must be in [0, 1]");
         goto done;
     }
-    if (!(bits = fb_new(packed->ndim, packed->sizes, NULL, FB_BOOL, t->device)) || !(ordered_t = fb_reordered(t, order))) goto done;
+    if (!(bits = fb_new(packed->ndim, packed->sizes, NULL, FB_BOOL, t->device))
+        || !(ordered_t = fb_reordered(t, order)))
+        goto done;
     c.p = packed;
     c.bits = fb_ptr(bits);
     if (!(c.g = fb_generator_take(g))) goto done;
@@ -88,15 +95,19 @@ static fb_tensor *expanded(fb_tensor *p, const fb_tensor *t)
     int lead = t->ndim - p->ndim;
 
     if (lead < 0)
-        return fb_fail_null(FB_ERUNTIME, "expand(p of shape %s, size=%s): the number of sizes provided (%d) must be greater or equal to the "
+        return fb_fail_null(FB_ERUNTIME,
+                            "expand(p of shape %s, size=%s): the number of sizes provided (%d) must be greater or equal to the "
                                          "number of dimensions in the tensor (%d)",
-                            fb_shape_text(p->ndim, p->sizes), fb_shape_text(t->ndim, t->sizes), t->ndim, p->ndim);
+                            fb_shape_text(p->ndim, p->sizes), fb_shape_text(t->ndim, t->sizes), t->ndim,
+                            p->ndim);
     for (int d = 0; d < t->ndim; d++) {
         int64_t size = d < lead ? 1 : p->sizes[d - lead];
         if (size != 1 && size != t->sizes[d])
-            return fb_fail_null(FB_ERUNTIME, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton "
+            return fb_fail_null(FB_ERUNTIME,
+                                "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton "
                                              "dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-                                (long long)t->sizes[d], (long long)size, d, fb_shape_text(t->ndim, t->sizes), fb_shape_text(p->ndim, p->sizes));
+                                (long long)t->sizes[d], (long long)size, d, fb_shape_text(t->ndim, t->sizes),
+                                fb_shape_text(p->ndim, p->sizes));
         strides[d] = size == 1 ? 0 : p->strides[d - lead];
     }
     return fb_view_of(p, t->ndim, t->sizes, strides, p->offset);
@@ -109,7 +120,8 @@ fb_status fb_k_bernoulli_(fb_frame *f)
     fb_status status;
 
     if (!p) return fill_by_number(t, 0.5, q->generator);
-    if (p->flags & FB_T_WRAPPED) return fill_by_number(t, fb_scalar_load(fb_ptr(p), (fb_dtype)p->dtype).re, q->generator);
+    if (p->flags & FB_T_WRAPPED)
+        return fill_by_number(t, fb_scalar_load(fb_ptr(p), (fb_dtype)p->dtype).re, q->generator);
     if (!(view = expanded(p, t))) return FB_FAIL;
     status = fill_by_tensor(t, view, q->generator);
     fb_release(view);
@@ -137,7 +149,8 @@ static fb_status check_dropout(double p)
 static fb_status check_float(const fb_tensor *t)
 {
     if (!fb_is(FB_INTS | FB_BIT(FB_BOOL), t->dtype)) return FB_OK;
-    return fb_fail(FB_ERUNTIME, "result type Float can't be cast to the desired output type %s", fb_dtype_label((fb_dtype)t->dtype));
+    return fb_fail(FB_ERUNTIME, "result type Float can't be cast to the desired output type %s",
+                   fb_dtype_label((fb_dtype)t->dtype));
 }
 
 /* v as a number of that dtype. */
@@ -221,7 +234,8 @@ fb_status fb_k_dropout_scaled(fb_frame *f)
     fb_status status = FB_FAIL;
 
     if (!fb_is(FB_FLOATS, in->dtype))
-        return fb_fail(FB_ENOTIMPL, "\"bernoulli_scalar_cpu_\" not implemented for '%s'", fb_dtype_label((fb_dtype)in->dtype));
+        return fb_fail(FB_ENOTIMPL, "\"bernoulli_scalar_cpu_\" not implemented for '%s'",
+                       fb_dtype_label((fb_dtype)in->dtype));
     FB_TRY(fill_by_number(mask, p->keep, NULL));
     if (in->numel == 0) return FB_OK;
     fb_memory_order(out, order); /* out and mask are dense in this order */
@@ -268,13 +282,16 @@ fb_status fb_c_native_dropout(fb_frame *f)
     if (p->train == 0 || t->numel == 0) { /* a copy, and nothing dropped */
         int64_t strides[FB_MAX_DIMS];
         fb_packed_like(t, strides);
-        if (!(mask = fb_new(t->ndim, t->sizes, strides, t->numel ? FB_BOOL : (fb_dtype)t->dtype, t->device)) || fb_fill_data(mask, fb_boolean(true)) != FB_OK
+        if (!(mask = fb_new(t->ndim, t->sizes, strides, t->numel ? FB_BOOL : (fb_dtype)t->dtype, t->device))
+            || fb_fill_data(mask, fb_boolean(true)) != FB_OK
             || !(result = times_number(t, fb_int(1), NULL))) {
             fb_release(mask);
             return FB_FAIL;
         }
-    } else if (check_float(t) != FB_OK || fb_dropout_scaled(t, 1 - p->p, p->p == 1 ? 0 : rounded(1 / (1 - p->p), t->dtype), &result, &mask) != FB_OK) {
-        return FB_FAIL;
+    } else {
+        double scale = p->p == 1 ? 0 : rounded(1 / (1 - p->p), t->dtype);
+        FB_TRY(check_float(t));
+        FB_TRY(fb_dropout_scaled(t, 1 - p->p, scale, &result, &mask));
     }
     if (fb_give(f, 0, result) != FB_OK) {
         fb_release(mask);
@@ -327,13 +344,14 @@ static fb_tensor *dropped(fb_tensor *t, double p, bool train, bool by_feature, b
     if (check_dropout(p) != FB_OK) return NULL;
     if (!train || p == 0 || t->numel == 0) return fb_retain(t);
     if (p == 1) return times_number(t, fb_int(0), out);
-    if (by_feature && t->ndim < 2) return fb_fail_null(FB_ERUNTIME, "Feature dropout requires at least 2 dimensions in the input");
+    if (by_feature && t->ndim < 2)
+        return fb_fail_null(FB_ERUNTIME, "Feature dropout requires at least 2 dimensions in the input");
     if (check_float(t) != FB_OK || !(noise = flips_for(t, by_feature, 1 - p))) return NULL;
     if (alpha) {
         double a = 1 / sqrt((limit * limit * p + 1) * (1 - p));
         fb_tensor *number = fb_wrapped(fb_float(-1)); /* shift = (noise - 1) * limit * a + limit * a * p */
-        if (number && (shift = fb_add(noise, number, fb_int(1))) && affine(shift, limit * a, limit * a * p) == FB_OK
-            && affine(noise, a, 0) == FB_OK && (result = fb_mul_out(t, noise, out))) {
+        if (number && (shift = fb_add(noise, number, fb_int(1)))
+            && affine(shift, limit * a, limit * a * p) == FB_OK && affine(noise, a, 0) == FB_OK && (result = fb_mul_out(t, noise, out))) {
             fb_tensor *sum = fb_add_out(result, shift, fb_int(1), out);
             fb_release(result);
             result = sum;

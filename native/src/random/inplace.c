@@ -37,7 +37,8 @@ static const char *c_name(int dtype)
 static fb_status needs_floats(const char *law, const fb_tensor *t, bool by_label)
 {
     if (fb_is(FB_FLOATS, t->dtype)) return FB_OK;
-    return fb_fail(FB_ERUNTIME, "%s distribution is a continuous probability distribution. dtype must be a floating point but you specified %s",
+    return fb_fail(FB_ERUNTIME,
+                   "%s distribution is a continuous probability distribution. dtype must be a floating point but you specified %s",
                    law, by_label ? fb_dtype_label((fb_dtype)t->dtype) : c_name(t->dtype));
 }
 
@@ -55,13 +56,19 @@ fb_status fb_k_uniform_(fb_frame *f)
 
     if (!fb_is(FB_FLOATS | FB_COMPLEXES, t->dtype)) return unsupported("check_uniform_bounds", t);
     double most = largest(real);
-    if (!(p->from_ >= -most && p->from_ <= most)) return fb_fail(FB_ERUNTIME, "from is out of bounds for %s", c_name(real));
-    if (!(p->to >= -most && p->to <= most)) return fb_fail(FB_ERUNTIME, "to is out of bounds for %s", c_name(real));
+    if (!(p->from_ >= -most && p->from_ <= most))
+        return fb_fail(FB_ERUNTIME, "from is out of bounds for %s", c_name(real));
+    if (!(p->to >= -most && p->to <= most))
+        return fb_fail(FB_ERUNTIME, "to is out of bounds for %s", c_name(real));
     if (p->from_ > p->to)
-        return fb_fail(FB_ERUNTIME, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", p->from_, p->to);
+        return fb_fail(FB_ERUNTIME,
+                       "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", p->from_,
+                       p->to);
     if (!(p->to - p->from_ <= most))
-        return fb_fail(FB_ERUNTIME, "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g which "
-                                    "result in to-from to exceed the limit", fb_dtype_label((fb_dtype)real), p->to, p->from_);
+        return fb_fail(FB_ERUNTIME,
+                       "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g which "
+                                    "result in to-from to exceed the limit", fb_dtype_label((fb_dtype)real),
+                                    p->to, p->from_);
     return fb_fill_random(t, &(fb_draw){.kind = FB_DRAW_UNIFORM, .a = p->from_, .b = p->to}, p->generator);
 }
 
@@ -85,14 +92,16 @@ fb_status fb_k_log_normal_(fb_frame *f)
     if (!(p->std > 0)) return fb_fail(FB_ERUNTIME, "log_normal_ expects std > 0.0, but found std=%g", p->std);
     if (f->in[0]->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS, f->in[0]->dtype)) return unsupported("log_normal_cpu", f->in[0]);
-    return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_LOG_NORMAL, .a = p->mean, .b = p->std}, p->generator);
+    return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_LOG_NORMAL, .a = p->mean, .b = p->std},
+                          p->generator);
 }
 
 fb_status fb_k_exponential_(fb_frame *f)
 {
     const struct fb_p_exponential_ *p = f->params;
 
-    if (!(p->lambd > 0)) return fb_fail(FB_ERUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", p->lambd);
+    if (!(p->lambd > 0))
+        return fb_fail(FB_ERUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", p->lambd);
     if (f->in[0]->numel == 0) return FB_OK;
     FB_TRY(needs_floats("Exponential", f->in[0], true));
     return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_EXPONENTIAL, .a = p->lambd}, p->generator);
@@ -103,7 +112,8 @@ fb_status fb_k_geometric_(fb_frame *f)
     const struct fb_p_geometric_ *p = f->params;
     int dtype = f->in[0]->dtype;
 
-    if (!(p->p > 0 && p->p < 1)) return fb_fail(FB_ERUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p->p);
+    if (!(p->p > 0 && p->p < 1))
+        return fb_fail(FB_ERUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p->p);
     if (f->in[0]->numel == 0) return FB_OK;
     if (!fb_is(FB_FLOATS | FB_INTS, dtype) || fb_is(FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64), dtype))
         return unsupported("geometric_cpu", f->in[0]);
@@ -114,9 +124,11 @@ fb_status fb_k_cauchy_(fb_frame *f)
 {
     const struct fb_p_cauchy_ *p = f->params;
 
-    if (!(p->sigma > 0)) return fb_fail(FB_ERUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", p->sigma);
+    if (!(p->sigma > 0))
+        return fb_fail(FB_ERUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", p->sigma);
     FB_TRY(needs_floats("Cauchy", f->in[0], false));
-    return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_CAUCHY, .a = p->median, .b = p->sigma}, p->generator);
+    return fb_fill_random(f->in[0], &(fb_draw){.kind = FB_DRAW_CAUCHY, .a = p->median, .b = p->sigma},
+                          p->generator);
 }
 
 /* ---- random_: integers ---- */
@@ -124,7 +136,9 @@ fb_status fb_k_cauchy_(fb_frame *f)
 /* Below 2^28 numbers one draw of 32 bits is taken modulo their count, from there on one of 64 bits. */
 static fb_draw integers(int64_t from, uint64_t count)
 {
-    return (fb_draw){.kind = FB_DRAW_INTEGER, .range = count, .base = from, .wide = count == 0 || count >= UINT64_C(1) << 28};
+    bool wide = count == 0 || count >= UINT64_C(1) << 28;
+
+    return (fb_draw){.kind = FB_DRAW_INTEGER, .range = count, .base = from, .wide = wide};
 }
 
 static int digits(int dtype) /* of a float's significand: integers to 2^digits are exact */
@@ -179,7 +193,8 @@ static fb_status check_end(const char *name, int dtype, int64_t v)
         int64_t exact = INT64_C(1) << digits(dtype);
         if (v < -exact || v > exact)
             fb_warn("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support discrete uniform "
-                    "distribution only within this range.", name, digits(dtype), digits(dtype), c_name(dtype));
+                    "distribution only within this range.", name, digits(dtype), digits(dtype),
+                    c_name(dtype));
         return FB_OK;
     }
     int_range(dtype, &least, &most);
@@ -198,7 +213,8 @@ fb_status fb_k_random_(fb_frame *f)
 
     if (from == FB_ABSENT && to == FB_ABSENT) { /* all numbers from 0 that the dtype holds exactly */
         if (t->numel == 0) return FB_OK;
-        if (!is_float && !fb_is(FB_BIT(FB_BOOL) | FB_BIT(FB_U8) | FB_BIT(FB_I8) | FB_BIT(FB_I16) | FB_BIT(FB_I32) | FB_BIT(FB_I64), dtype))
+        uint32_t unsigned_wide = FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64);
+        if (!is_float && !fb_is((FB_INTS & ~unsigned_wide) | FB_BIT(FB_BOOL), dtype))
             return unsupported("random_kernel_cpu", t);
         int_range(dtype, &least, &most);
         d = integers(0, is_float ? (UINT64_C(1) << digits(dtype)) + 1 : (uint64_t)most + 1);
@@ -206,7 +222,9 @@ fb_status fb_k_random_(fb_frame *f)
         return fb_fill_random(t, &d, p->generator);
     }
     if (to != FB_ABSENT && from >= to)
-        return fb_fail(FB_ERUNTIME, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)from, (long long)to);
+        return fb_fail(FB_ERUNTIME,
+                       "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                       (long long)from, (long long)to);
     if (!is_float && !fb_is(FB_INTS | FB_BIT(FB_BOOL), dtype))
         return fb_fail(FB_ERUNTIME, "%s handles only integral, floating-point and boolean types",
                        to != FB_ABSENT ? "check_random_bounds" : "random_from_to_impl");
@@ -215,7 +233,8 @@ fb_status fb_k_random_(fb_frame *f)
             from = inner_from(dtype, from);
             to = inner_to(dtype, to);
             if (from >= to)
-                return fb_fail(FB_ERUNTIME, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%lld >= to=%lld",
+                return fb_fail(FB_ERUNTIME,
+                               "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%lld >= to=%lld",
                                (long long)from, (long long)to);
         }
         FB_TRY(check_end("from", dtype, from));
@@ -230,7 +249,8 @@ fb_status fb_k_random_(fb_frame *f)
     }
     FB_TRY(check_end("from", dtype, from));
     if (is_float ? from >= most : from > most)
-        return fb_fail(FB_ERUNTIME, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
+        return fb_fail(FB_ERUNTIME,
+                       "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
                                     "from=%lld > to_inc=%lld", (long long)from, (long long)most);
     d = integers(from, (uint64_t)most - (uint64_t)from + 1);
     return fb_fill_random(t, &d, p->generator);

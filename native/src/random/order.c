@@ -59,7 +59,8 @@ fb_status fb_write_in_order(fb_tensor *t, const int order[FB_MAX_DIMS], fb_write
 
     if (t->numel == 0) return FB_OK;
     if (fb_overlaps_itself(t))
-        return fb_fail(FB_ERUNTIME, "unsupported operation: more than one element of the written-to tensor refers to a single "
+        return fb_fail(FB_ERUNTIME,
+                       "unsupported operation: more than one element of the written-to tensor refers to a single "
                                     "memory location. Please clone() the tensor before performing the operation.");
     if (fb_contig(t)) {
         write(ctx, t->dtype, fb_ptr(t), t->numel);
@@ -105,7 +106,8 @@ static fb_tensor *as_real(fb_tensor *t)
 {
     int64_t sizes[FB_MAX_DIMS], strides[FB_MAX_DIMS];
 
-    if (t->ndim == FB_MAX_DIMS) return fb_fail_null(FB_ESHAPE, "a complex tensor of %d dimensions has too many", t->ndim);
+    if (t->ndim == FB_MAX_DIMS)
+        return fb_fail_null(FB_ESHAPE, "a complex tensor of %d dimensions has too many", t->ndim);
     for (int d = 0; d < t->ndim; d++) {
         sizes[d] = t->sizes[d];
         strides[d] = 2 * t->strides[d];

@@ -13,7 +13,8 @@ fb_status fb_i_normal(fb_frame *f)
     const fb_tensor *mean = f->in[0], *std = f->in[1];
     const fb_tensor *model = mean->flags & FB_T_WRAPPED ? std : mean;
 
-    if (fb_is_complex(std->dtype)) return fb_fail(FB_ERUNTIME, "normal expects standard deviation to be non-complex");
+    if (fb_is_complex(std->dtype))
+        return fb_fail(FB_ERUNTIME, "normal expects standard deviation to be non-complex");
     FB_TRY(fb_broadcast_shape(2, f->in, &ndim, sizes));
     return fb_out(f, 0, (fb_dtype)model->dtype, ndim, sizes, NULL);
 }
@@ -38,7 +39,8 @@ fb_status fb_k_normal(fb_frame *f)
 
     FB_TRY(no_negatives(f->in[1]));
     if (!fb_is(FB_FLOATS | FB_COMPLEXES, out->dtype))
-        return fb_fail(FB_ENOTIMPL, "\"normal_kernel_cpu\" not implemented for '%s'", fb_dtype_label((fb_dtype)out->dtype));
+        return fb_fail(FB_ENOTIMPL, "\"normal_kernel_cpu\" not implemented for '%s'",
+                       fb_dtype_label((fb_dtype)out->dtype));
     double std = fb_is_complex(out->dtype) ? sqrt(0.5) : 1;
     FB_TRY(fb_fill_random(out, &(fb_draw){.kind = FB_DRAW_NORMAL, .a = 0, .b = std}, p->generator));
     if ((scaled = fb_mul_out(out, f->in[1], out))) sum = fb_add_out(scaled, f->in[0], fb_int(1), out);
@@ -50,7 +52,8 @@ fb_status fb_k_normal(fb_frame *f)
 /* ---- poisson ---- */
 
 /* Multiplication of uniform numbers until exp(-rate) is passed (Knuth), for small rates; for others the transformed
- * rejection PTRS of Hörmann, "The transformed rejection method for generating Poisson random variables", 1993. */
+ * rejection PTRS of Hörmann, "The transformed rejection method for generating Poisson random variables",
+ 1993. */
 static double poisson(fb_generator *g, double rate)
 {
     if (rate == 0) return 0;
@@ -66,7 +69,8 @@ static double poisson(fb_generator *g, double rate)
         double k = floor((2 * a / us + b) * u + rate + 0.43);
         if (us >= 0.07 && v <= v_r) return k;
         if (k < 0 || (us < 0.013 && v > us)) continue;
-        if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <= -rate + k * log_rate - lgamma(k + 1)) return k;
+        if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <= -rate + k * log_rate - lgamma(k + 1))
+            return k;
     }
 }
 
@@ -75,7 +79,8 @@ fb_status fb_i_poisson(fb_frame *f)
     const fb_tensor *t = f->in[0];
 
     if (!fb_is(FB_FLOATS, t->dtype))
-        return fb_fail(FB_ENOTIMPL, "\"poisson_cpu\" not implemented for '%s'", fb_dtype_label((fb_dtype)t->dtype));
+        return fb_fail(FB_ENOTIMPL, "\"poisson_cpu\" not implemented for '%s'",
+                       fb_dtype_label((fb_dtype)t->dtype));
     return fb_out_like(f, 0, t, (fb_dtype)t->dtype);
 }
 
@@ -118,21 +123,27 @@ fb_status fb_i_multinomial(fb_frame *f)
 
     if (t->ndim < 1 || t->ndim > 2) return fb_fail(FB_ERUNTIME, "prob_dist must be 1 or 2 dim");
     if (!fb_is(FB_FLOATS, t->dtype))
-        return fb_fail(FB_ERUNTIME, "multinomial only supports floating-point dtypes for input, got: %s", fb_dtype_label((fb_dtype)t->dtype));
+        return fb_fail(FB_ERUNTIME, "multinomial only supports floating-point dtypes for input, got: %s",
+                       fb_dtype_label((fb_dtype)t->dtype));
     if (p->num_samples <= 0) return fb_fail(FB_ERUNTIME, "cannot sample n_sample <= 0 samples");
     int64_t n = t->sizes[t->ndim - 1];
     if (!p->replacement && p->num_samples > n)
-        return fb_fail(FB_ERUNTIME, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+        return fb_fail(FB_ERUNTIME,
+                       "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
     if (n > 1 << 24) return fb_fail(FB_ERUNTIME, "number of categories cannot exceed 2^24");
     int64_t sizes[2] = {t->ndim == 2 ? t->sizes[0] : p->num_samples, p->num_samples};
     return fb_out(f, 0, FB_I64, t->ndim, sizes, NULL);
 }
 
 /* The sum as PyTorch forms it: in the dtype of the weights, halves in float. */
-static double sum_step(double sum, double v, bool is_double) { return is_double ? sum + v : (double)((float)sum + (float)v); }
+static double sum_step(double sum, double v, bool is_double)
+{
+    return is_double ? sum + v : (double)((float)sum + (float)v);
+}
 
 /* Each sample looks up a uniform number among the row's cumulative weights. */
-static fb_status with_replacement(const double *w, int64_t rows, int64_t n, int64_t samples, bool is_double, int64_t *out, fb_frame *f)
+static fb_status with_replacement(const double *w, int64_t rows, int64_t n, int64_t samples, bool is_double,
+                                  int64_t *out, fb_frame *f)
 {
     const struct fb_p_multinomial *p = f->params;
     double *cumulative = fb_scratch(f, n * (int64_t)sizeof *cumulative);
@@ -145,9 +156,11 @@ static fb_status with_replacement(const double *w, int64_t rows, int64_t n, int6
         double sum = 0;
         for (int64_t j = 0; j < n && status == FB_OK; j++) {
             if (!(w[j] >= 0))
-                status = fb_fail(FB_ERUNTIME, "invalid multinomial distribution (encountering probability entry < 0)");
+                status = fb_fail(FB_ERUNTIME,
+                                 "invalid multinomial distribution (encountering probability entry < 0)");
             else if (isinf(w[j]))
-                status = fb_fail(FB_ERUNTIME, "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+                status = fb_fail(FB_ERUNTIME,
+                                 "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
             cumulative[j] = sum = sum_step(sum, w[j], is_double);
         }
         if (status == FB_OK && !(sum > 0))
@@ -187,7 +200,8 @@ static void best(const double *key, int64_t n, int64_t samples, int64_t *heap)
     for (int64_t j = 0; j < n; j++) {
         int64_t at;
         if (size < samples) { /* up */
-            for (at = size++; at > 0 && before(key, heap[(at - 1) / 2], j); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+            for (at = size++; at > 0 && before(key, heap[(at - 1) / 2],
+                                               j); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
             heap[at] = j;
             continue;
         }
@@ -228,14 +242,17 @@ static fb_status by_keys(const double *w, int64_t rows, int64_t n, int64_t sampl
         double sum = 0;
         for (int64_t j = 0; j < n; j++) {
             double v = w[r * n + j];
-            if (!(v >= 0) || isinf(v)) return fb_fail(FB_ERUNTIME, "probability tensor contains either `inf`, `nan` or element < 0");
+            if (!(v >= 0) || isinf(v))
+                return fb_fail(FB_ERUNTIME, "probability tensor contains either `inf`, `nan` or element < 0");
             sum += v;
         }
-        if (sum == 0) return fb_fail(FB_ERUNTIME, "invalid multinomial distribution (sum of probabilities <= 0)");
+        if (sum == 0)
+            return fb_fail(FB_ERUNTIME, "invalid multinomial distribution (sum of probabilities <= 0)");
     }
     fb_packed_like(t, strides);
     if (!(q = fb_new(t->ndim, t->sizes, strides, (fb_dtype)t->dtype, t->device))) return FB_FAIL;
-    if (fb_fill_random(q, &(fb_draw){.kind = FB_DRAW_EXPONENTIAL, .a = 1}, p->generator) == FB_OK && (wide = fb_contiguous_as(q, FB_F64))
+    if (fb_fill_random(q, &(fb_draw){.kind = FB_DRAW_EXPONENTIAL, .a = 1}, p->generator) == FB_OK
+        && (wide = fb_contiguous_as(q, FB_F64))
         && (keys = fb_new(t->ndim, t->sizes, NULL, FB_F64, t->device))) {
         double *key = fb_ptr(keys);
         const double *e = fb_ptr(wide);
@@ -246,7 +263,8 @@ static fb_status by_keys(const double *w, int64_t rows, int64_t n, int64_t sampl
         } else {
             status = FB_OK;
         }
-        for (int64_t r = 0; r < rows && status == FB_OK; r++) best(key + r * n, n, samples, out + r * samples);
+        for (int64_t r = 0; r < rows && status == FB_OK; r++) best(key + r * n, n, samples,
+                                                                   out + r * samples);
     }
     fb_release(keys);
     fb_release(wide);
@@ -267,7 +285,8 @@ fb_status fb_k_multinomial(fb_frame *f)
     if (!p->replacement || p->num_samples == 1)
         status = by_keys(fb_ptr(weights), rows, n, p->num_samples, fb_ptr(f->out[0]), f);
     else
-        status = with_replacement(fb_ptr(weights), rows, n, p->num_samples, t->dtype == FB_F64, fb_ptr(f->out[0]), f);
+        status = with_replacement(fb_ptr(weights), rows, n, p->num_samples, t->dtype == FB_F64,
+                                  fb_ptr(f->out[0]), f);
     fb_release(weights);
     return status;
 }
@@ -280,7 +299,9 @@ fb_status fb_i_randperm(fb_frame *f)
     fb_dtype dtype = p->dtype == FB_NONE ? FB_I64 : p->dtype;
     int64_t n = p->n;
 
-    if (n < 0) return fb_fail(FB_ERUNTIME, "Trying to create tensor with negative dimension %lld: [%lld]", (long long)n, (long long)n);
+    if (n < 0)
+        return fb_fail(FB_ERUNTIME, "Trying to create tensor with negative dimension %lld: [%lld]",
+                       (long long)n, (long long)n);
     if (!fb_is(FB_FLOATS | FB_INTS, dtype) || fb_is(FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64), dtype))
         return fb_fail(FB_ENOTIMPL, "\"randperm\" not implemented for '%s'", fb_dtype_label(dtype));
     /* the largest element is n - 1; bfloat16 rounds, as in PyTorch */
@@ -292,14 +313,17 @@ fb_status fb_i_randperm(fb_frame *f)
                    : dtype == FB_F32 ? (1 << 24) + 1
                    : dtype == FB_F64 ? (INT64_C(1) << 53) + 1
                                      : INT64_MAX;
-    if (n > most) return fb_fail(FB_ERUNTIME, "n cannot be greater than %lld for %s type.", (long long)most, fb_dtype_label(dtype));
+    if (n > most)
+        return fb_fail(FB_ERUNTIME, "n cannot be greater than %lld for %s type.", (long long)most,
+                       fb_dtype_label(dtype));
     return fb_out(f, 0, dtype, 1, &n, NULL);
 }
 
 fb_status fb_k_randperm(fb_frame *f)
 {
     const struct fb_p_randperm *p = f->params;
-    fb_tensor *out = f->out[0], *plain = out->dtype == FB_I64 ? fb_retain(out) : fb_new(1, &p->n, NULL, FB_I64, out->device);
+    fb_tensor *out = f->out[0], *plain = out->dtype == FB_I64 ? fb_retain(out) : fb_new(1, &p->n, NULL,
+            FB_I64, out->device);
     fb_generator *g;
     fb_status status = FB_FAIL;
 

@@ -194,7 +194,8 @@ fb_status fb_generator_set_state(fb_generator *g, const uint8_t *state, int64_t 
     struct saved s;
 
     if (bytes != FB_RNG_STATE_BYTES)
-        return fb_fail(FB_ERUNTIME, "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
+        return fb_fail(FB_ERUNTIME,
+                       "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
                        FB_RNG_STATE_BYTES, (long long)bytes);
     memcpy(&s, state, sizeof s);
     /* Each draw lowers left and raises next: 625 together, but for a fresh seed's 1 and 0. */

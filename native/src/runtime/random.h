@@ -13,7 +13,8 @@ FB_API fb_generator *fb_generator_new(void); /* seeded with FB_DEFAULT_SEED; NUL
 FB_API fb_generator *fb_generator_clone(fb_generator *g); /* the same state, from here on independent */
 FB_API fb_generator *fb_generator_retain(fb_generator *g); /* returns g */
 FB_API void fb_generator_release(fb_generator *g);         /* NULL is fine */
-FB_API fb_generator *fb_generator_default(void); /* borrowed; seeded from the system at first use; NULL with the error set */
+/* borrowed; seeded from the system at first use; NULL with the error set */
+FB_API fb_generator *fb_generator_default(void);
 FB_API void fb_generator_manual_seed(fb_generator *g, uint64_t seed);
 FB_API uint64_t fb_generator_initial_seed(fb_generator *g);
 FB_API uint64_t fb_generator_seed(fb_generator *g); /* seeds it from the system, and says with what */
