@@ -107,16 +107,7 @@ def literal(c, bits):
 LN2H = mp.log(2) / 2 * mpf("1.001")
 R = mp.sqrt(mpf("0.5"))
 QPI = mp.pi / 4 * mpf("1.0001")
-SQ = mp.sqrt  # shorthand below
-
-
-def series(f, terms):
-    """Division by powers of x loses everything near 0: there, f comes from its Taylor coefficients."""
-
-    def g(x):
-        return mp.polyval(terms[::-1], x)
-
-    return lambda x: g(x) if abs(x) < mpf("1e-6") else f(x)
+SQ = mp.sqrt
 
 
 def taylor_ratio(f, order, count=12):
