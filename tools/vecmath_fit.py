@@ -28,7 +28,7 @@ def grid_of(a, b, n):
 
 
 def least_squares(rows, target, weight):
-    """The weighted least squares solution: on a Chebyshev grid its error has the sign changes an exchange starts from."""
+    """Weighted least squares: on a Chebyshev grid its error has the sign changes that an exchange starts from."""
     m = len(rows[0])
     cols = [[r[k] * w for r, w in zip(rows, weight)] for k in range(m)]
     t = [y * w for y, w in zip(target, weight)]
@@ -209,7 +209,8 @@ both("atan", even_ratio(mp.atan, 3, 40), 0, mpf(1), 9, 20, lambda z: z / (mp.ata
 both("asin", even_ratio(mp.asin, 3, 40), 0, mpf("0.25"), 5, 12, lambda z: z)
 
 
-# erfc x = exp(-x^2) / x G(t), t = (x - K) / (x + K), for x >= 0.49 (after Shepherd and Laframboise, Math. Comp. 36, 1981)
+# erfc x = exp(-x^2) / x G(t), t = (x - K) / (x + K), for x >= 0.49
+# (after Shepherd and Laframboise, Math. Comp. 36, 1981)
 def add_erfc(name, k, top, n, bits):
     def g(t):
         x = k * (1 + t) / (1 - t)
@@ -225,8 +226,14 @@ add_erfc("erfc_f64", 3.0625, 27.6, 23, 53)
 
 # digamma x = (x - x0) P(x - 3/2) on [1, 2], x0 its root
 DIGAMMA_ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623"))
-add("digamma", lambda u: mp.digamma(u + mpf(3) / 2) / (u + mpf(3) / 2 - DIGAMMA_ROOT), mpf("-0.5"), mpf("0.5"), range(24),
-    lambda u: 1, 53)
+
+
+def digamma_ratio(u):
+    x = u + mpf(3) / 2
+    return mp.digamma(x) / (x - DIGAMMA_ROOT)
+
+
+add("digamma", digamma_ratio, mpf("-0.5"), mpf("0.5"), range(24), lambda u: 1, 53)
 
 
 # erfinv x = x P(w), w = -log(1 - x^2) below 6, x P(sqrt(w)) above (Giles, Approximating the erfinv function, 2012):
