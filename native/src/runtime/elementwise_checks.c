@@ -183,3 +183,10 @@ fb_status fb_softshrink_infer(fb_frame *f)
         return fb_fail(FB_ERUNTIME, "lambda must be greater or equal to 0, but found to be %g.", p->lambd.re);
     return fb_ew_infer(f);
 }
+
+fb_status fb_polygamma_infer(fb_frame *f)
+{
+    const struct fb_p_polygamma *p = f->params;
+    if (p->n < 0) return fb_fail(FB_ERUNTIME, "polygamma(n, x) does not support negative n.");
+    return fb_ew_infer(f);
+}
