@@ -356,7 +356,8 @@ def compile_composite(op: Op, table: dict[str, Op]) -> str:
     done = "done:\n" if "goto done" in body else ""
     cleanup = "".join(f"    {x}\n" for x in reversed(c.cleanup))
     proto = f"fb_status fb_composite_{op.name}(fb_frame *f)"
-    return f"{proto};\n{proto}\n{{\n{params}    fb_status status = FB_FAIL;\n{decls}{body}\n    status = FB_OK;\n{done}{cleanup}    return status;\n}}\n"
+    head = f"{proto};\n{proto}\n{{\n{params}    fb_status status = FB_FAIL;\n{decls}"
+    return f"{head}{body}\n    status = FB_OK;\n{done}{cleanup}    return status;\n}}\n"
 
 
 def emit(ops: list[Op]) -> str:

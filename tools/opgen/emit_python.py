@@ -57,7 +57,7 @@ def convert(a: Arg, name: str) -> str:
         return f"[NULL if _t is None else _t._h for _t in {name}], len({name})"
     if t in ("Scalar", "Scalar?", "float?"):
         if a.has_default and a.default in (0, 1) and type(a.default) is int:
-            return f"({'ONE' if a.default else 'ZERO'} if {name} is {a.default} else _scalar({name}))"
+            return f"({'ONE' if a.default else 'ZERO'} if {name} is _{a.default} else _scalar({name}))"
         return f"(NO_SCALAR if {name} is None else _scalar({name}))" if t.endswith("?") else f"_scalar({name})"
     if t == "int?":
         return f"(ABSENT if {name} is None else {name})"
@@ -152,6 +152,7 @@ from .._native import lib as _lib
 from .._tensor_base import Tensor
 from . import return_types as _return_types
 _new = object.__new__
+_0, _1 = 0, 1  # `x is _1`: the default itself; an equal number of another type takes the general way
 """
 
 

@@ -508,9 +508,9 @@ class Compiler(Builtins):
         if op.returns_list:
             if soft_args:
                 raise ExpressionError(f"{name}() of a gradient that may be undefined: say zeros = true")
-            l, n = self.temp_list()
-            self.emit(f"if (fb_{name}({', '.join([*passed, '&' + n, '&' + l])}) != FB_OK) goto done;")
-            return Value("TL", l, n=n, owned=True)
+            array, n = self.temp_list()
+            self.emit(f"if (fb_{name}({', '.join([*passed, '&' + n, '&' + array])}) != FB_OK) goto done;")
+            return Value("TL", array, n=n, owned=True)
         if len(op.returns) == 1:
             return self.simple(f"fb_{name}", soft_args, ", ".join(passed))
         temps = [self.temp() for _ in op.returns]
