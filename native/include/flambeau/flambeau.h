@@ -116,7 +116,8 @@ FB_API void fb_set_blocking_hooks(void *(*save)(void), void (*restore)(void *));
 FB_API fb_tensor *fb_empty(int64_t ndim, const int64_t *sizes, fb_dtype dtype, fb_device device);
 FB_API fb_tensor *fb_empty_strided(int64_t ndim, const int64_t *sizes, const int64_t *strides, fb_dtype dtype, fb_device device);
 FB_API fb_tensor *fb_from_scalar(fb_scalar value, fb_dtype dtype); /* 0-d on the CPU */
-/* Wraps memory that someone else owns: deleter(ctx) runs when the last tensor on it is gone. offset in elements. */
+/* Wraps memory that someone else owns: deleter(ctx), where not NULL, runs when the last tensor on it
+ * is gone. offset in elements. */
 FB_API fb_tensor *fb_from_memory(void *data, int64_t bytes, void (*deleter)(void *), void *ctx, int64_t ndim,
                                  const int64_t *sizes, const int64_t *strides, int64_t offset, fb_dtype dtype);
 FB_API fb_tensor *fb_retain(fb_tensor *t); /* returns t */

@@ -189,6 +189,9 @@ fb_tensor *fb_empty_strided(int64_t ndim, const int64_t *sizes, const int64_t *s
     return fb_new(ndim, sizes, strides, dtype, device);
 }
 
+/* In place of a deleter for memory that nobody is to be told of; without one a storage frees its data. */
+static void leave(void *ctx) { (void)ctx; }
+
 fb_tensor *fb_from_memory(void *data, int64_t bytes, void (*deleter)(void *), void *ctx, int64_t ndim, const int64_t *sizes,
                           const int64_t *strides, int64_t offset, fb_dtype dtype)
 {
@@ -210,7 +213,7 @@ fb_tensor *fb_from_memory(void *data, int64_t bytes, void (*deleter)(void *), vo
     }
     t->storage->data = data;
     t->storage->bytes = bytes;
-    t->storage->deleter = deleter;
+    t->storage->deleter = deleter ? deleter : leave;
     t->storage->ctx = ctx;
     t->storage->resizable = false;
     t->offset = offset;
