@@ -11,7 +11,6 @@ typedef struct fb_function {
 static fb_status run_function(fb_node *n, fb_tensor *const *grads, fb_tensor **grad_inputs, uint64_t needs)
 {
     (void)needs;
-    if (n->released) return fb_node_was_released();
     if (!fb_callbacks.function) return fb_fail(FB_ERUNTIME, "%s: no host runs functions of its own", n->rule->name);
     return fb_callbacks.function(fb_node_id(n), n->n_outputs, (fb_tensor **)grads, n->n_edges, grad_inputs);
 }

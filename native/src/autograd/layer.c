@@ -205,7 +205,7 @@ static fb_status record_in_place(fb_frame *f, const fb_grad_rule *rule, uint64_t
 
     FB_TRY(fb_check_inplace(self, true));
     if (!differentiable(self->dtype)) return run_below(f);
-    if (saves_first_input(rule, needs) && !(before = fb_gradient_copy(self))) return FB_FAIL; /* its value is about to go */
+    if (saves_first_input(rule, needs) && !(before = fb_clone(self, FB_ABSENT))) return FB_FAIL; /* its value is about to go */
     if (!(n = make_node(f, rule, needs, &self, 1, before))) goto done;
     if (run_below(f) != FB_OK) goto done;
     if (fb_rebase_history(self, n, 0, rule->diff & 1 && f->in[0] == self ? 0 : -1) != FB_OK) goto done;

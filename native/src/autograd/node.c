@@ -176,16 +176,15 @@ fb_status fb_node_unpack_list(fb_node *n, int64_t slot, int64_t count, fb_tensor
 
 void fb_node_drop_saved(fb_node *n)
 {
-    if (n->n_saved) {
+    for (int32_t i = 0; i < n->n_saved; i++) {
+        fb_tensor *t = n->saved[i].t;
+        if (!t) continue;
         n->released = 1;
-        for (int32_t i = 0; i < n->n_saved; i++) {
-            fb_tensor *t = n->saved[i].t;
-            n->saved[i].t = NULL;
-            fb_release(t);
-        }
+        n->saved[i].t = NULL;
+        fb_release(t);
     }
     if (n->kind == FB_NODE_SLICES) fb_slices_drop(n, false);
-    if (n->kind == FB_NODE_PYTHON) n->released = 1;
+    if (n->kind == FB_NODE_PYTHON) n->released = 1; /* matters to who asks for saved tensors only */
 }
 
 static void destroy(fb_node *n)

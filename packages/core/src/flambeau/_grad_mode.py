@@ -155,7 +155,7 @@ class inference_mode:
 
     def __enter__(self) -> None:
         self._prev = _modes()
-        _set_modes(2 if self.mode else self._prev | 1 if self._prev & 2 else self._prev)
+        _set_modes(2 if self.mode else 1)
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         _set_modes(self._prev)

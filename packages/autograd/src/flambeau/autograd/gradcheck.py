@@ -50,11 +50,11 @@ def _numerical(func: Callable, inputs: tuple, which: int, outputs: list[int], ep
         rows = []
         for k in range(flat.numel()):
             kept = flat[k].item()
-            flat[k] = kept + step
+            flat[k] = fb.tensor(kept + step, dtype=x.dtype)
             up = [v for i in outputs for v in _flat(_run(func, inputs)[i])]
-            flat[k] = kept - step
+            flat[k] = fb.tensor(kept - step, dtype=x.dtype)
             down = [v for i in outputs for v in _flat(_run(func, inputs)[i])]
-            flat[k] = kept
+            flat[k] = fb.tensor(kept, dtype=x.dtype)
             rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
         directions.append(rows)
     return directions
