@@ -190,7 +190,7 @@ def _returns(*values):
         def backward(ctx, g):
             return values if len(values) != 1 else values[0]
 
-    return lambda: F.apply(leaf(1.0), 2).backward()
+    return lambda: F.apply(leaf(1.0, 2.0), 2).sum().backward()
 
 
 def _bad_save():
@@ -251,7 +251,7 @@ REFUSED = [
     (_returns(None), RuntimeError, "returned an incorrect number of gradients \\(expected 2, got 1\\)"),
     (_returns(3, None), TypeError, "expected Variable or None \\(got int\\)"),
     (_returns(None, fb.ones(1)), RuntimeError, "returned a gradient different from None at position 2, but the corresponding forward"),
-    (_returns(fb.ones(2, dtype=fb.float64), None), RuntimeError, "returned an invalid gradient at index 0 - got \\[2\\] but expected shape compatible with \\[1\\]"),
+    (_returns(fb.ones(3, dtype=fb.float64), None), RuntimeError, "returned an invalid gradient at index 0 - got \\[3\\] but expected shape compatible with \\[2\\]"),
     (_bad_save, TypeError, "save_for_backward can only save variables, but argument is of type int"),
     (_written, RuntimeError, "has been modified by an inplace operation"),
     (_freed, RuntimeError, "Trying to backward through the graph a second time"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._autograd_nodes import NULL, node_object, watch, wrap
+from ._autograd_nodes import NULL, node_object, watch
 from ._errors import raise_error
 from ._grad_mode import is_grad_enabled
 from ._native import ffi, lib
@@ -125,7 +125,7 @@ def _finish(ctx: Any, node: Any, args: tuple, outputs: tuple) -> tuple:
             else:
                 kind = RESULT
                 if at is not None:  # an input as it is: the output is another tensor with the same memory
-                    o = wrap(_view(o))
+                    o = _view(o)
         kinds.append(kind)
         results.append(o)
     for t in ctx.dirty_tensors:
@@ -146,13 +146,12 @@ def _finish(ctx: Any, node: Any, args: tuple, outputs: tuple) -> tuple:
     return tuple(results)
 
 
-def _view(t: Tensor) -> Any:
+def _view(t: Tensor) -> Tensor:
     was = _set(False)
     try:
-        v = t.view_as(t)
+        return t.view_as(t)
     finally:
         _set(was)
-    return _handle(v)
 
 
 def apply(cls: Any, args: tuple, two_steps: bool) -> Any:
