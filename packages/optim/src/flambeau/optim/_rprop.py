@@ -68,9 +68,9 @@ class Rprop(PerTensorOptimizer):
         for p, grad, s in self._with_grad(group):
             s["step"] += 1
             prev, width = s["prev"], s["step_size"]
-            agreement = grad.mul(held(prev, group))
+            agreement = grad.detach().mul(prev)
             changed = agreement < 0
-            factor = agreement.detach().sign()
+            factor = agreement.sign()
             factor.masked_fill_(factor == 0, 1.0).masked_fill_(agreement > 0, eta_plus).masked_fill_(changed, eta_minus)
             width.mul_(factor).clamp_(least, greatest)
             grad = grad.masked_fill(changed, 0.0)
