@@ -200,6 +200,8 @@ class Module(TreeMixin, HooksMixin, StateMixin, ConvertMixin):
             if name in KINDS:
                 attach(self, name, value)
                 return
+        elif isinstance(value, Tensor) and isinstance(value, Buffer):
+            self._table("_buffers", "buffers")  # raises: there are no tables yet
         object.__setattr__(self, name, value)
 
     def _set_buffer(self, name: str, value: Any, is_buffer: bool) -> None:

@@ -40,8 +40,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """``LocalResponseNorm`` of images (N, C, H, W), which counts the planes past the edge out of the window's start
-    as Caffe does."""
+    """``LocalResponseNorm`` of images (N, C, H, W), except that the first channel stays in the window of all later ones.
+
+    So does PyTorch's, whose running sum never takes it out; networks trained with it expect that.
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
@@ -53,11 +55,12 @@ class CrossMapLRN2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        # Windows reach (size - 1) // 2 channels back and as far ahead.
-        before = (self.size - 1) // 2 + 1
-        after = before - 1
-        squares = F.pad(input.pow(2), (0, 0, 0, 0, before - 1, after))
-        total = squares.unfold(1, before + after, 1).sum(-1)
+        reach = (self.size - 1) // 2  # channels to each side
+        squares = input.pow(2)
+        total = F.pad(squares, (0, 0, 0, 0, reach, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)
+        if input.size(1) > reach + 1:
+            stale = squares[:, :1].expand(-1, input.size(1) - reach - 1, -1, -1)
+            total = total + F.pad(stale, (0, 0, 0, 0, reach + 1, 0))
         return input * (total * (self.alpha / self.size) + self.k).pow(-self.beta)
 
     def extra_repr(self) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau._spi import disabled_torch_function
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -27,8 +26,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     Shares ``data``'s memory and has no history. ``data=None`` gives an empty parameter. Results of operations on a
     parameter are plain tensors.
     """
-
-    __torch_function__ = disabled_torch_function
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
@@ -85,8 +82,6 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     Assigning it to a module's attribute registers it; ``persistent`` says whether ``state_dict()`` contains it.
     """
 
-    __torch_function__ = disabled_torch_function
-
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         if data is None:
             data = fb.empty(0)
@@ -135,6 +130,13 @@ class UninitializedTensorMixin:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        copy = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        memo[id(self)] = copy
+        return copy
+
     def __reduce_ex__(self, protocol: int) -> tuple:
         return type(self), (self.requires_grad,)
 
@@ -142,7 +144,7 @@ class UninitializedTensorMixin:
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         name = getattr(func, "__name__", "")
         if name in _ALLOWED or type(func).__name__ == "method-wrapper":  # the latter: property accesses
-            return disabled_torch_function(func, types, args, kwargs or {})
+            return super().__torch_function__(func, types, args, kwargs or {})
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
             "`LazyModule` or explicitly manipulating uninitialized parameters. Call `forward` with a dummy batch to "
@@ -183,13 +185,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
         return Tensor._make_subclass(cls, fb.empty(0, device=device, dtype=dtype), requires_grad)
-
-    def __deepcopy__(self, memo: dict) -> UninitializedParameter:
-        if id(self) in memo:
-            return memo[id(self)]
-        copy = type(self)(self.requires_grad, self.data.device, self.data.dtype)
-        memo[id(self)] = copy
-        return copy
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):

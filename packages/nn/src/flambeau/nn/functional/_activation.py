@@ -164,10 +164,10 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.")
-    gumbels = -fb.empty_like(logits, memory_format=fb.legacy_contiguous_format).exponential_().log()
+    gumbels = -fb.empty_like(logits, memory_format=fb.contiguous_format).exponential_().log()
     soft = ((logits + gumbels) / tau).softmax(dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
-    one_hot = fb.zeros_like(logits, memory_format=fb.legacy_contiguous_format).scatter_(dim, index, 1.0)
+    one_hot = fb.zeros_like(logits, memory_format=fb.contiguous_format).scatter_(dim, index, 1.0)
     return one_hot - soft.detach() + soft  # the value of the first, the gradient of the last

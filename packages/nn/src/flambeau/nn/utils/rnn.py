@@ -123,7 +123,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     if permutation is None:
         return None
     places = fb.arange(0, permutation.numel(), device=permutation.device)
-    return fb.empty_like(permutation, memory_format=fb.legacy_contiguous_format).scatter_(0, permutation, places)
+    return fb.empty_like(permutation, memory_format=fb.contiguous_format).scatter_(0, permutation, places)
 
 
 def _runs(batch_sizes: list[int]) -> list[tuple[int, int, int]]:
