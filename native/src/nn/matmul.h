@@ -5,5 +5,6 @@
 #include "kernels/gemm.h"
 
 fb_status fb_product_run(const fb_product *g);
+const char *fb_dtype_c_name(int dtype); /* "long int": some of PyTorch's texts name dtypes so */
 
 #endif

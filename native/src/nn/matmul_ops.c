@@ -5,7 +5,7 @@
 #include "runtime/frame.h"
 
 /* C's names of the dtypes, as PyTorch's texts have them. */
-static const char *c_name(int dtype)
+const char *fb_dtype_c_name(int dtype)
 {
     static const char *const names[FB_N_DTYPES] = {
         [FB_BOOL] = "bool", [FB_U8] = "unsigned char", [FB_I8] = "signed char", [FB_I16] = "short int", [FB_I32] = "int",
@@ -203,7 +203,7 @@ static fb_status check_mm(const fb_tensor *a, const fb_tensor *b)
         return fb_fail(FB_ESHAPE, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)a->sizes[0],
                        (long long)a->sizes[1], (long long)b->sizes[0], (long long)b->sizes[1]);
     if (a->dtype != b->dtype)
-        return fb_fail(FB_EDTYPE, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(a->dtype), c_name(b->dtype));
+        return fb_fail(FB_EDTYPE, "expected m1 and m2 to have the same dtype, but got: %s != %s", fb_dtype_c_name(a->dtype), fb_dtype_c_name(b->dtype));
     return FB_OK;
 }
 
@@ -308,8 +308,8 @@ fb_status fb_i_baddbmm(fb_frame *f)
     const int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2]};
     FB_TRY(check_expand(self, 3, sizes));
     if (self->dtype != a->dtype)
-        return fb_fail(FB_EDTYPE, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", c_name(self->dtype), c_name(a->dtype),
-                       c_name(b->dtype));
+        return fb_fail(FB_EDTYPE, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", fb_dtype_c_name(self->dtype), fb_dtype_c_name(a->dtype),
+                       fb_dtype_c_name(b->dtype));
     set_cost(f, (double)(sizes[0] * sizes[1]), (double)sizes[2], (double)a->sizes[2]);
     return fb_out(f, 0, (fb_dtype)a->dtype, 3, sizes, NULL);
 }
@@ -383,7 +383,7 @@ fb_status fb_i_linear(fb_frame *f)
                                       (long long)k, (long long)w->sizes[1], (long long)w->sizes[0]);
     if (bias && bias->dtype != w->dtype && w->dtype == x->dtype) FB_TRY(check_self_dtype(bias, w));
     if (x->dtype != w->dtype)
-        return fb_fail(FB_EDTYPE, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(x->dtype), c_name(w->dtype));
+        return fb_fail(FB_EDTYPE, "expected m1 and m2 to have the same dtype, but got: %s != %s", fb_dtype_c_name(x->dtype), fb_dtype_c_name(w->dtype));
     if (w->ndim == 2) sizes[ndim - 1] = n;
     else ndim--;
     if (bias) {
