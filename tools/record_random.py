@@ -26,10 +26,10 @@ for d in FLOATS:
         (f"fb.empty({{n}}, dtype=fb.{d}).log_normal_(0.5, 0.25)", FEW),
         (f"fb.empty({{n}}, dtype=fb.{d}).bernoulli_(0.3)", FEW),
         (f"fb.empty({{n}}, dtype=fb.{d}).random_()", FEW),
-        (f"fb.bernoulli(fb.linspace(0, 1, {{n}}).to(fb.{d}))", FEW),
+        (f"fb.bernoulli((fb.arange({{n}}) / 128).to(fb.{d}))", FEW),
         (f"fb.dropout(fb.ones({{n}}, dtype=fb.{d}), 0.3, True)", FEW),
-        (f"fb.poisson(fb.linspace(0, 20, {{n}}).to(fb.{d}))", FEW),
-        (f"fb.normal(fb.linspace(-1, 1, {{n}}).to(fb.{d}), fb.linspace(1, 2, {{n}}).to(fb.{d}))", FEW),
+        (f"fb.poisson((fb.arange({{n}}) / 4).to(fb.{d}))", FEW),
+        (f"fb.normal((fb.arange({{n}}) / 64 - 1).to(fb.{d}), (fb.arange({{n}}) / 128).to(fb.{d}))", FEW),
     ]
 CASES += [
     ("fb.randn({n}, dtype=fb.complex64)", [1, 7, 8, 20]),
@@ -58,12 +58,12 @@ CASES += [
     ("fb.normal(fb.zeros({n}), 2.0)", [2, 20]),
     ("fb.normal(1.0, fb.ones({n}))", [2, 20]),
     ("fb.native_dropout(fb.ones({n}), 0.4, True)[1]", FEW),
-    ("fb.alpha_dropout(fb.linspace(-1, 1, {n}), 0.3, True)", FEW),
+    ("fb.alpha_dropout(fb.arange({n}) / 64 - 1, 0.3, True)", FEW),
     ("fb.feature_dropout(fb.ones({n}, 3, 2), 0.5, True)", [1, 10]),
-    ("fb.multinomial(fb.linspace(0, 1, {n}), 1)", [2, 10, 100]),
-    ("fb.multinomial(fb.linspace(0.1, 1, {n}), {n})", [2, 10, 100]),
-    ("fb.multinomial(fb.linspace(0, 1, {n}), 20, True)", [2, 10, 100]),
-    ("fb.multinomial(fb.linspace(0.1, 1, {n}, dtype=fb.float64).expand(3, {n}), 4, replacement=True)", [5]),
+    ("fb.multinomial(fb.arange({n}) / 128, 1)", [2, 10, 100]),
+    ("fb.multinomial(fb.arange(1, {n} + 1) / 128, {n})", [2, 10, 100]),
+    ("fb.multinomial(fb.arange({n}) / 128, 20, True)", [2, 10, 100]),
+    ("fb.multinomial(fb.arange({n}, dtype=fb.float64).expand(3, {n}), 4, replacement=True)", [5]),
 ]
 for d in ["bool", "uint8", "int8", "int16", "int32", "int64"]:
     CASES.append((f"fb.zeros({{n}}, dtype=fb.{d}).random_()", FEW))

@@ -211,6 +211,12 @@ fb_status fb_k_random_(fb_frame *f)
     int64_t from = p->low, to = p->high, least, most;
     fb_draw d;
 
+    if (p->all_bits) {
+        if (!fb_is(FB_BIT(FB_I64) | FB_BIT(FB_F64) | FB_BIT(FB_F32) | FB_BIT(FB_BF16), dtype))
+            return fb_fail(FB_ERUNTIME, "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
+        d = integers(0, 0);
+        return fb_fill_random(t, &d, p->generator);
+    }
     if (from == FB_ABSENT && to == FB_ABSENT) { /* all numbers from 0 that the dtype holds exactly */
         if (t->numel == 0) return FB_OK;
         uint32_t unsigned_wide = FB_BIT(FB_U16) | FB_BIT(FB_U32) | FB_BIT(FB_U64);

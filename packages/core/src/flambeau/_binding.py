@@ -194,7 +194,9 @@ def overridden(values: Any) -> list[Any]:
     for v in values:
         for t in v if type(v) in (list, tuple) else (v,):
             override = getattr(type(t), "__torch_function__", None)
-            if override is not None and override is not Tensor.__torch_function__ and not any(type(t) is type(f) for f in found):
+            # Each access binds a classmethod anew: what it wraps tells whether it is Tensor's own.
+            own = getattr(override, "__func__", override) is Tensor.__torch_function__.__func__
+            if override is not None and not own and not any(type(t) is type(f) for f in found):
                 found.append(t)
     return found
 

@@ -197,29 +197,40 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
         if size is None:
             raise TypeError("normal() needs 'size' where mean and std are numbers")
         return _finish(_target((size,), out, dtype, device).normal_(mean, std, generator=generator), requires_grad)
-    if isinstance(std, Tensor):
-        if std.is_complex():
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and std.device.num == 0 and bool((std < 0).any().item()):
-            raise RuntimeError(f"normal expects all elements of std >= 0.0, but got std={std.min().item()}")
-    elif std < 0:
+    from ._gen.functions import HIDDEN
+
+    if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    if len(tensors) == 2:
-        from ._functions import broadcast_tensors
-
-        shape = broadcast_tensors(mean, std)[0].shape
-        dt = mean.dtype
-    else:
-        shape, dt = tensors[0].shape, tensors[0].dtype
-    t = _resize_out(out, list(shape), None) if out is not None else empty(shape, dtype=dt, device=tensors[0].device)
-    t.normal_(0.0, 1.0, generator=generator)
-    return t.mul_(std).add_(mean)
+    return HIDDEN["normal"](mean, std, generator=generator, out=out)
 
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
-    """1 with the probability that ``input`` holds (or ``p``), else 0, element by element. RuntimeError outside [0, 1]."""
-    t = _resize_out(out, list(input.shape), None) if out is not None else _like(input, None, None, None, None)
-    return t.bernoulli_(input if p is None else p, generator=generator)
+def _random_(self: Tensor, *ends: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fills self with uniform integers: ``random_(to)`` from [0, to), ``random_(from, to)`` from [from, to).
+
+    ``random_(from, None)`` goes up to the greatest integer, and ``random_()`` from 0 to the greatest that the dtype holds exactly.
+    RuntimeError for an empty range and for one that self's dtype can't hold.
+    """
+    from ._gen.functions import HIDDEN_INPLACE
+
+    fill = HIDDEN_INPLACE["_hidden_random_"]
+    if not ends and not named:
+        return fill(self, generator=generator)
+    if len(ends) > 2 or set(named) - {"from", "to"}:
+        raise TypeError(f"random_() takes from and to, but got {ends} and {named}")
+    given = dict(zip(("to",) if len(ends) == 1 and "to" not in named else ("from", "to"), ends, strict=False))
+    if set(given) & set(named):
+        raise TypeError(f"random_() got several values for {sorted(set(given) & set(named))}")
+    given |= named
+    if "to" not in given or (given["to"] is None and "from" not in given):
+        raise TypeError("random_() needs 'to' (None, beside 'from': the greatest that the dtype holds exactly)")
+    low, high = index(given.get("from", 0)), given["to"]
+    if high is None and low == -(2**63):
+        return fill(self, None, None, True, generator=generator)
+    return fill(self, low, None if high is None else index(high), generator=generator)
+
+
+_random_.__name__ = _random_.__qualname__ = "random_"
+Tensor.random_ = _random_  # type: ignore[method-assign]
 
 
 def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Any = None,
@@ -253,6 +264,6 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cpu"
 
 
 __all__ = [
-    "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "normal", "rand", "rand_like", "randint",
+    "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "normal", "rand", "rand_like", "randint",
     "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]  # fmt: skip
