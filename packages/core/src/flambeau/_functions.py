@@ -42,7 +42,7 @@ def alias(name: str, fn: Callable) -> None:
 
 cat, stack = ROOT["cat"], ROOT["stack"]
 
-from . import _shapes, _select, _combine  # noqa: E402
+from . import _arithmetic, _combine, _products, _reduce, _select, _shapes, _sorting  # noqa: E402
 
 broadcast_tensors = _shapes.broadcast_tensors
-_modules = (_shapes, _select, _combine)
+_modules = (_arithmetic, _combine, _products, _reduce, _select, _shapes, _sorting)

@@ -34,7 +34,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """input where condition (bool) is true, else other; all three broadcast. With the condition alone: ``nonzero(as_tuple=True)``."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return HIDDEN["where"](condition, input, other, out=out) if "where" in HIDDEN else ROOT["where"](condition, input, other, out=out)
+    return ROOT["_where"](condition, input, other, out=out)
 
 
 @only_method
