@@ -5,41 +5,18 @@
  * Larger blocks up to 1 MB are runs of slices themselves. Slices come from 2 MB chunks, whose first slice holds
  * the table of the others, so that fb_free finds a block's class by masking its address. Still larger blocks are
  * regions of their own (pages.c), the only addresses that are multiples of 2 MB. Everything but the threads' lists
- * is under one lock. */
-#include "runtime/core.h"
+ * is under one lock. Slices and spans: spans.c. */
 #include "runtime/alloc.h"
+#include "runtime/core.h"
 #include "runtime/fork.h"
+#include "runtime/spans.h"
 #include <pthread.h>
 #include <stdlib.h>
 #ifdef FB_ALLOC_IS_MALLOC
 #include <malloc.h>
 #endif
 
-enum {
-    SLICE = 32768,
-    SLICES = FB_CHUNK / SLICE,
-    SMALL_BLOCK = 65536, /* the largest class */
-    KIND_RUN = 0xFE,     /* a slice's kind: a class, or one of these */
-    KIND_OBJECTS = 0xFD,
-    CHUNKS_TRIED = 8,    /* more are not searched for room before a new one is made */
-    OBJECT_BATCH = FB_SMALL_KEEP / 2,
-};
-
-typedef struct span {
-    void *free;
-    uint32_t used, carved, capacity; /* blocks: handed out, ever handed out, in all */
-    uint16_t slices;
-    bool listed; /* has room, so it is on its class's list */
-    struct span *next, *previous;
-} span;
-
-typedef struct chunk {
-    uint8_t kind[SLICES]; /* of every slice of a span or run: the first line, so that fb_free reads one line only */
-    uint8_t lead[SLICES]; /* the first slice of the span or run */
-    uint64_t used;        /* slices, a bit each */
-    struct chunk *next, *previous; /* chunks with a free slice */
-    span spans[SLICES];
-} chunk;
+enum { OBJECT_BATCH = FB_SMALL_KEEP / 2 };
 
 #ifdef FB_ALLOC_IS_MALLOC
 #define OUR_BLOCKS __attribute__((unused)) /* serves only our own blocks */
@@ -52,160 +29,17 @@ _Thread_local fb_thread_cache *fb_own_cache;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t exit_key;
 static bool have_exit_key;
-static chunk *chunks;                     /* those with a free slice */
-static span *spans_with_room[FB_BLOCK_CLASSES];
 static void *object_batches[FB_SMALL_BINS]; /* first words link a batch's objects, second words the batches */
 static char *object_room[FB_SMALL_BINS], *object_room_end[FB_SMALL_BINS];
 static fb_thread_cache *caches;
 static struct { int64_t allocations, frees, tensors, storages; } ended; /* counts of threads that are gone */
 static int64_t handed_out, handed_out_peak; /* bytes, without what threads have not reported */
 
-/* ---- size classes ---- */
-
-static inline int class_for(size_t bytes)
-{
-    if (bytes <= 512) return (int)((bytes + 63) >> 6) - (bytes != 0);
-    size_t b = bytes - 1;
-    int log2 = 63 - __builtin_clzll(b);
-    return 8 + (log2 - 9) * 4 + ((int)(b >> (log2 - 2)) & 3);
-}
-
-static inline size_t class_size(int class)
-{
-    if (class < 8) return (size_t)(class + 1) << 6;
-    return (size_t)(5 + (class - 8) % 4) << (7 + (class - 8) / 4);
-}
-
-static int class_slices(size_t size) { return size <= 1024 ? 1 : size <= 8192 ? 2 : 8; }
-
 /* Blocks that a thread keeps of a class (about 128 KB), and how many it gets at a time. */
 static inline int class_keep(int class) { return class < 8 ? 256 : 128 >> (class - 8) / 4; }
 OUR_BLOCKS static int class_batch(int class) { return class < 8 ? 32 : FB_MAX(16 >> (class - 8) / 4, 1); }
 
-/* ---- slices (under the lock) ---- */
-
-static inline chunk *chunk_of(const void *block) { return (chunk *)((uintptr_t)block & ~(uintptr_t)(FB_CHUNK - 1)); }
-static inline int slice_of(const void *block) { return (int)((uintptr_t)block % FB_CHUNK / SLICE); }
-
-/* The start of the lowest run of n ones, or -1. */
-static int find_run(uint64_t ones, int n)
-{
-    for (int have = 1; have < n;) {
-        int step = FB_MIN(have, n - have);
-        ones &= ones >> step;
-        have += step;
-    }
-    return ones ? __builtin_ctzll(ones) : -1;
-}
-
-static void list_chunk(chunk *c)
-{
-    c->previous = NULL;
-    c->next = chunks;
-    if (chunks) chunks->previous = c;
-    chunks = c;
-}
-
-static void unlist_chunk(chunk *c)
-{
-    if (c->next) c->next->previous = c->previous;
-    *(c->previous ? &c->previous->next : &chunks) = c->next;
-}
-
-static span *take_slices(int n, int kind)
-{
-    chunk *c = chunks;
-    int at = -1, fresh;
-
-    for (int tried = 0; c && tried < CHUNKS_TRIED; c = c->next, tried++)
-        if ((at = find_run(~c->used, n)) >= 0) break;
-    if (at < 0) {
-        if (!(c = fb_region_alloc(FB_CHUNK, 1, &fresh))) return NULL;
-        if (!fresh) memset(c, 0, sizeof *c);
-        c->used = 1; /* the table itself */
-        list_chunk(c);
-        at = 1;
-    }
-    memset(c->kind + at, kind, (size_t)n);
-    memset(c->lead + at, at, (size_t)n);
-    c->used |= (UINT64_MAX >> (64 - n)) << at;
-    if (c->used == UINT64_MAX) unlist_chunk(c);
-    c->spans[at] = (span){.slices = (uint16_t)n};
-    return &c->spans[at];
-}
-
-static char *span_memory(const span *s)
-{
-    chunk *c = chunk_of(s);
-    return (char *)c + (size_t)(s - c->spans) * SLICE;
-}
-
-static void give_slices(span *s)
-{
-    chunk *c = chunk_of(s);
-    bool was_full = c->used == UINT64_MAX;
-
-    c->used &= ~((UINT64_MAX >> (64 - s->slices)) << (s - c->spans));
-    if (c->used == 1) {
-        if (!was_full) unlist_chunk(c);
-        fb_region_free(c);
-    } else if (was_full) {
-        list_chunk(c);
-    }
-}
-
-/* ---- blocks of a class (under the lock) ---- */
-
-static void list_span(span *s, int class)
-{
-    s->listed = true;
-    s->previous = NULL;
-    s->next = spans_with_room[class];
-    if (s->next) s->next->previous = s;
-    spans_with_room[class] = s;
-}
-
-static void unlist_span(span *s, int class)
-{
-    s->listed = false;
-    if (s->next) s->next->previous = s->previous;
-    *(s->previous ? &s->previous->next : &spans_with_room[class]) = s->next;
-}
-
-OUR_BLOCKS static void *take_block(int class)
-{
-    size_t size = class_size(class);
-    span *s = spans_with_room[class];
-    void *block;
-
-    if (!s) {
-        if (!(s = take_slices(class_slices(size), class))) return NULL;
-        s->capacity = (uint32_t)((size_t)s->slices * SLICE / size);
-        list_span(s, class);
-    }
-    if ((block = s->free))
-        s->free = *(void **)block;
-    else
-        block = span_memory(s) + size * s->carved++;
-    s->used++;
-    if (!s->free && s->carved == s->capacity) unlist_span(s, class);
-    return block;
-}
-
-static void give_block(void *block, int class)
-{
-    chunk *c = chunk_of(block);
-    span *s = &c->spans[c->lead[slice_of(block)]];
-
-    *(void **)block = s->free;
-    s->free = block;
-    if (--s->used == 0) {
-        if (s->listed) unlist_span(s, class);
-        give_slices(s);
-    } else if (!s->listed) {
-        list_span(s, class);
-    }
-}
+/* ---- under the lock ---- */
 
 static void drain(fb_free_list *list, int class, int keep)
 {
@@ -213,7 +47,7 @@ static void drain(fb_free_list *list, int class, int keep)
         void *block = list->head;
         list->head = *(void **)block;
         list->count--;
-        give_block(block, class);
+        fb_give_block(block, class);
     }
 }
 
@@ -256,10 +90,10 @@ OUR_BLOCKS static bool take_objects(fb_free_list *list, int bin)
         return true;
     }
     if (object_room_end[bin] - object_room[bin] < (int64_t)size) {
-        span *s = take_slices(1, KIND_OBJECTS);
+        fb_span *s = fb_take_slices(1, FB_KIND_OBJECTS);
         if (!s) return false;
-        object_room[bin] = span_memory(s);
-        object_room_end[bin] = object_room[bin] + SLICE;
+        object_room[bin] = fb_span_memory(s);
+        object_room_end[bin] = object_room[bin] + FB_SLICE;
     }
     for (int i = 0; i < OBJECT_BATCH / 2 && object_room_end[bin] - object_room[bin] >= (int64_t)size; i++) {
         *(void **)object_room[bin] = list->head;
@@ -410,8 +244,8 @@ static void *refill(fb_thread_cache *cache, int class)
     void *first, *block;
 
     pthread_mutex_lock(&lock);
-    first = take_block(class);
-    for (int n = class_batch(class) - 1; first && n > 0 && (block = take_block(class)); n--) {
+    first = fb_take_block(class);
+    for (int n = class_batch(class) - 1; first && n > 0 && (block = fb_take_block(class)); n--) {
         *(void **)block = list->head;
         list->head = block;
         list->count++;
@@ -424,14 +258,14 @@ static void *refill(fb_thread_cache *cache, int class)
 static void *allocate_large(size_t bytes, int *fresh)
 {
     void *block = NULL;
-    span *s;
+    fb_span *s;
 
     pthread_mutex_lock(&lock);
     if (bytes > FB_REGION_MIN) {
         if ((block = fb_region_alloc(bytes, 0, fresh))) count_bytes((int64_t)fb_region_size(block));
-    } else if ((s = take_slices((int)((bytes + SLICE - 1) / SLICE), KIND_RUN))) {
-        block = span_memory(s);
-        count_bytes((int64_t)s->slices * SLICE);
+    } else if ((s = fb_take_slices((int)((bytes + FB_SLICE - 1) / FB_SLICE), FB_KIND_RUN))) {
+        block = fb_span_memory(s);
+        count_bytes((int64_t)s->slices * FB_SLICE);
     }
     pthread_mutex_unlock(&lock);
     return block;
@@ -445,8 +279,8 @@ static inline void *allocate(size_t bytes, int *fresh)
 
     *fresh = 0;
     if (FB_UNLIKELY(!cache)) return NULL;
-    if (FB_LIKELY(bytes <= SMALL_BLOCK)) {
-        int class = class_for(bytes);
+    if (FB_LIKELY(bytes <= FB_BLOCK_MAX)) {
+        int class = fb_class_for(bytes);
         fb_free_list *list = &cache->blocks[class];
         if (FB_LIKELY((block = list->head) != NULL)) {
             list->head = *(void **)block;
@@ -454,7 +288,7 @@ static inline void *allocate(size_t bytes, int *fresh)
         } else if (!(block = refill(cache, class))) {
             return NULL;
         }
-        fb_bump(&cache->unreported, (int64_t)class_size(class));
+        fb_bump(&cache->unreported, (int64_t)fb_class_size(class));
     } else if (!(block = allocate_large(bytes, fresh))) {
         return NULL;
     }
@@ -464,22 +298,22 @@ static inline void *allocate(size_t bytes, int *fresh)
 
 static void free_slow(fb_thread_cache *cache, void *block, int kind)
 {
-    chunk *c = chunk_of(block);
+    fb_chunk *c = fb_chunk_of(block);
 
     pthread_mutex_lock(&lock);
     if (block == (void *)c) {
         count_bytes(-(int64_t)fb_region_size(block));
         fb_region_free(block);
-    } else if (kind == KIND_RUN) {
-        span *s = &c->spans[c->lead[slice_of(block)]];
-        count_bytes(-(int64_t)s->slices * SLICE);
-        give_slices(s);
+    } else if (kind == FB_KIND_RUN) {
+        fb_span *s = fb_span_of(block);
+        count_bytes(-(int64_t)s->slices * FB_SLICE);
+        fb_give_slices(s);
     } else if (cache) {
         drain(&cache->blocks[kind], kind, class_keep(kind) / 2);
         report(cache);
     } else {
-        count_bytes(-(int64_t)class_size(kind));
-        give_block(block, kind);
+        count_bytes(-(int64_t)fb_class_size(kind));
+        fb_give_block(block, kind);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -487,21 +321,21 @@ static void free_slow(fb_thread_cache *cache, void *block, int kind)
 void fb_free(void *block)
 {
     fb_thread_cache *cache = own_cache();
-    chunk *c = chunk_of(block);
-    int kind = KIND_RUN;
+    fb_chunk *c = fb_chunk_of(block);
+    int kind = FB_KIND_RUN;
 
     if (FB_UNLIKELY(!block)) return;
     if (FB_LIKELY(cache != NULL)) {
         fb_bump(&cache->frees, 1);
-        if (FB_LIKELY(block != (void *)c) && FB_LIKELY((kind = c->kind[slice_of(block)]) < FB_BLOCK_CLASSES)) {
+        if (FB_LIKELY(block != (void *)c) && FB_LIKELY((kind = c->kind[fb_slice_of(block)]) < FB_BLOCK_CLASSES)) {
             fb_free_list *list = &cache->blocks[kind];
             *(void **)block = list->head;
             list->head = block;
-            fb_bump(&cache->unreported, -(int64_t)class_size(kind));
+            fb_bump(&cache->unreported, -(int64_t)fb_class_size(kind));
             if (FB_LIKELY(++list->count <= class_keep(kind))) return;
         }
     } else if (block != (void *)c) {
-        kind = c->kind[slice_of(block)];
+        kind = c->kind[fb_slice_of(block)];
     }
     free_slow(cache, block, kind);
 }
