@@ -221,6 +221,20 @@ def test_hooks_run_once_where_a_subclass_calls_the_step_of_its_base():
     assert seen == ["pre"]
 
 
+def test_hooks_run_where_the_step_comes_from_a_mixin():
+    class Still:
+        def step(self, closure=None):
+            return "stepped"
+
+    class Mixed(Still, Optimizer):
+        pass
+
+    seen = []
+    opt = Mixed([param()], {})
+    opt.register_step_post_hook(lambda o, a, k: seen.append("post"))
+    assert opt.step() == "stepped" and seen == ["post"]
+
+
 def test_a_step_pre_hook_may_replace_the_arguments_but_by_nothing_else_than_a_pair():
     opt = SGD([param()])
     opt.register_step_pre_hook(lambda o, a, k: ((o, lambda: "replaced"), {}))

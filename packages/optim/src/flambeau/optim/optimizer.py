@@ -95,8 +95,8 @@ class Optimizer:
 
     def __init_subclass__(cls, **kwargs) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
-            cls.step = _with_hooks(cls.__dict__["step"])
+        if cls.step is not Optimizer.step and not getattr(cls.step, "hooked", False):
+            cls.step = _with_hooks(cls.step)
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
