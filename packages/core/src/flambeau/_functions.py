@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._gen.functions import ROOT
+from ._gen.functions import HIDDEN, ROOT
 from ._tensor_base import Tensor
 
 EXPORTS: dict[str, Any] = {}
@@ -38,6 +38,11 @@ def alias(name: str, fn: Callable) -> None:
     """Another name for a function, and for the method where there is one."""
     EXPORTS[name] = fn
     setattr(Tensor, name, fn)
+
+
+def row(name: str) -> Callable:
+    """The generated function of an operator that users reach through another function only."""
+    return HIDDEN.get(name) or ROOT["_" + name]
 
 
 cat, stack = ROOT["cat"], ROOT["stack"]

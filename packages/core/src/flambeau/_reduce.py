@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._functions import export, method
+from ._functions import export, method, row
 from ._gen import return_types
 from ._gen.functions import ROOT
 from ._structseq import structseq
@@ -13,7 +13,7 @@ from ._tensor_base import Tensor
 
 def _extreme(name: str, both: str) -> Any:
     """max or min: of all elements, along a dimension, or of two tensors."""
-    total, along, binary, structure = ROOT[f"_{name}_all"], ROOT[f"_{name}_dim"], ROOT[both], getattr(return_types, name)
+    total, along, binary, structure = row(f"{name}_all"), row(f"{name}_dim"), ROOT[both], getattr(return_types, name)
 
     def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         if other is None and isinstance(dim, Tensor) and (dim.dim() > 0 or dim.dtype.is_floating_point or not isinstance(out, tuple)):
@@ -37,7 +37,7 @@ max, min = _extreme("max", "maximum"), _extreme("min", "minimum")
 
 def _spread(name: str) -> Any:
     """var, std and their forms with the mean: (dim, unbiased, keepdim) or (dim, correction=, keepdim=)."""
-    general = ROOT["_" + name]
+    general = row(name)
 
     def spread(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
                out: Any = None) -> Any:
@@ -73,7 +73,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if not (input.dtype.is_floating_point or input.dtype.is_complex) and dtype is None:
         raise RuntimeError(f"norm(): the norm needs a floating-point or complex dtype, got {input.dtype}")
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    return ROOT["_vector_norm"](input, float(p), dims, keepdim, dtype=dtype, out=out)
+    return row("vector_norm")(input, float(p), dims, keepdim, dtype=dtype, out=out)
 
 
 def _nuclear(input: Tensor, dim: Any, keepdim: bool, out: Tensor | None) -> Tensor:

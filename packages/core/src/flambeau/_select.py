@@ -7,7 +7,7 @@ from typing import Any
 from ._binding import index
 from ._creation import arange, tensor
 from ._dtype import int64
-from ._functions import export, method, only_method
+from ._functions import export, method, only_method, row
 from ._gen.functions import HIDDEN, HIDDEN_INPLACE, ROOT
 from ._shapes import broadcast_shapes, wrap_dim
 from ._tensor_base import Tensor
@@ -34,7 +34,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """input where condition (bool) is true, else other; all three broadcast. With the condition alone: ``nonzero(as_tuple=True)``."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return ROOT["_where"](condition, input, other, out=out)
+    return row("where")(condition, input, other, out=out)
 
 
 @only_method

@@ -6,13 +6,12 @@ from typing import Any
 
 from ._creation import arange, empty, tensor
 from ._dtype import bool_, int64
-from ._functions import export, method
+from ._functions import export, method, row
 from ._gen import return_types
-from ._gen.functions import ROOT
 from ._structseq import structseq
 from ._tensor_base import Tensor
 
-_sort, _median_dim = ROOT["_sort"], ROOT["_median_dim"]
+_sort, _median_dim, _searchsorted = row("sort"), row("median_dim"), row("searchsorted")
 return_types.sort, return_types.median = structseq("sort", ("values", "indices")), structseq("median", ("values", "indices"))
 return_types.nanmedian = structseq("nanmedian", ("values", "indices"))
 
@@ -69,7 +68,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if input.dtype is not sorted_sequence.dtype:
         raise RuntimeError("torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype "
                            f"{sorted_sequence.dtype} and input value tensor dtype {input.dtype}")  # fmt: skip
-    return ROOT["_searchsorted"](sorted_sequence, input, out_int32, right or side == "right", out=out)
+    return _searchsorted(sorted_sequence, input, out_int32, right or side == "right", out=out)
 
 
 @export
@@ -178,7 +177,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     else:
         values = _sort(t, 0)[0]
         flat = x.reshape(-1).to(values.dtype)
-        at = ROOT["_searchsorted"](values, flat).clamp(max=values.numel() - 1)
+        at = _searchsorted(values, flat).clamp(max=values.numel() - 1)
         found = (values[at] == flat).reshape(x.shape)
     return found.logical_not() if invert else found
 
