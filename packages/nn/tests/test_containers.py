@@ -2,12 +2,11 @@
 
 from collections import OrderedDict
 
+import flambeau as fb
 import pytest
+from flambeau import nn
 from hypothesis import given
 from hypothesis import strategies as st
-
-import flambeau as fb
-from flambeau import nn
 
 
 def layers(n):

@@ -2,9 +2,8 @@
 
 import pickle
 
-import pytest
-
 import flambeau as fb
+import pytest
 from flambeau import nn
 from flambeau.nn.modules.module import (
     register_module_buffer_registration_hook,

@@ -6,9 +6,8 @@ import pathlib
 import pickle
 import warnings
 
-import pytest
-
 import flambeau as fb
+import pytest
 
 from .cases import CASES, leaves, tensors_in
 

@@ -3,13 +3,12 @@
 import copy
 import pickle
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 import flambeau as fb
+import pytest
 from flambeau import nn
 from flambeau.nn import Buffer, Module, Parameter
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 class Net(Module):
