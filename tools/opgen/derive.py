@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import fused
 from emit_c import NOTE, c_name
 from expression import ARG_TYPES, Compiler, ExpressionError, Value, const, input_position
 from model import Op
@@ -53,6 +54,7 @@ class Rule:
         self.saves: dict[str, Save] = {}
         self.bit = 0  # the argument(s) whose formula is being compiled
         self.uses_params = False
+        self.loops: list[fused.Fused] = []
         self.diff = 0
         grad = op.get("grad")
         self.grad = {"function": grad} if isinstance(grad, str) else dict(grad)
@@ -159,6 +161,8 @@ class Rule:
         c.counter = self.counter
         c.depth = 2
         c.narrowed = set(names)  # an argument whose gradient is wanted is there
+        loop = fused.fuse(f"fb_fused_{self.op.name}_{names[0]}", text, c) if len(args) == 1 and not args[0].is_list else None
+        c.memo = {}
         v = c.run(text)
         values = v.items if v.type == "tuple" else [v]
         if len(values) != len(args):
@@ -181,9 +185,15 @@ class Rule:
                 c.emit(f"grad_inputs[{at}] = {value.c}; {value.c} = NULL;")
             else:
                 c.emit(f"grad_inputs[{at}] = fb_retain({value.c});")
+        body = [f"    if (needs & {hex(self.bit)}) {{", *c.lines, "    }"]
+        if loop:
+            self.loops.append(loop)
+            at, t = self.edge(args[0]), c.temp()
+            head = [" " * 8 + line for line in fused.call(loop, t)]
+            taken = f"        if ({t}) {{ grad_inputs[{at}] = {t}; {t} = NULL; }}"
+            body = [body[0], *head, taken, f"        if (!grad_inputs[{at}]) {{", *("    " + x for x in c.lines), "        }", "    }"]
         self.counter = c.counter
-        guard = f"needs & {hex(self.bit)}"
-        return c.decls, [f"    if ({guard}) {{", *c.lines, "    }"], c.cleanup
+        return c.decls, body, c.cleanup
 
     def edge(self, arg) -> str:
         terms, fixed = [], 0
@@ -278,7 +288,7 @@ class Rule:
         body += ["    " + c for c in reversed(cleanup)] + ["    return status;", "}"]
         text = "\n".join(head + body) + "\n"
         text = re.sub(r"@(\w+)@", lambda m: self.saves[m[1]].slot, text)
-        return text + self.rule(f"backward_{op.name}", None)
+        return "".join(map(fused.declaration, self.loops)) + text + self.rule(f"backward_{op.name}", None)
 
     def rule(self, function: str | None, why: str | None) -> str:
         op = self.op
@@ -305,11 +315,15 @@ class Rule:
         return text + f"extern const fb_grad_rule fb_grad_{op.name};\nconst fb_grad_rule fb_grad_{op.name} = {{{', '.join(fields)}}};\n"
 
 
-def compile_rule(op: Op, table: dict[str, Op]) -> str:
-    """C of the backward function and of fb_grad_<name>."""
+def compile_rule(op: Op, table: dict[str, Op], loops: list[fused.Fused] | None = None) -> str:
+    """C of the backward function and of fb_grad_<name>; appends the loops that it calls to `loops`."""
     if len(op.tensors) > 64:
         op.fail(f"{len(op.tensors)} tensor arguments; 64 is the limit")
-    return Rule(op, table).compile()
+    rule = Rule(op, table)
+    text = rule.compile()
+    if loops is not None:
+        loops += rule.loops
+    return text
 
 
 def compile_composite(op: Op, table: dict[str, Op]) -> str:
@@ -363,11 +377,21 @@ def compile_composite(op: Op, table: dict[str, Op]) -> str:
 def emit(ops: list[Op]) -> str:
     """The text of grad.gen.c: every rule and every composite."""
     table = {op.name: op for op in ops}
-    out = [NOTE, '#include "autograd/grad_ops.h"\n#include "runtime/frame.h"\n#include "params.gen.h"\n#include "flambeau/ops.gen.h"\n'
-           "#include <math.h>\n"]
+    headers = ["autograd/fused.h", "autograd/grad_ops.h", "kernels/elementwise.h", "runtime/frame.h", "params.gen.h", "flambeau/ops.gen.h"]
+    out = [NOTE, *(f'#include "{h}"' for h in headers), "#include <math.h>\n"]
     for op in ops:
         if op.get("composite") is not None:
             out.append(compile_composite(op, table))
         if op.get("grad") is not None:
             out.append(compile_rule(op, table))
     return "\n".join(out)
+
+
+def emit_kernels(ops: list[Op]) -> str:
+    """The text of kernels/fused.gen.c: the loops that grad.gen.c calls."""
+    table = {op.name: op for op in ops}
+    loops: list[fused.Fused] = []
+    for op in ops:
+        if op.get("grad") is not None:
+            compile_rule(op, table, loops)
+    return fused.kernels(loops)

@@ -35,6 +35,7 @@ def main() -> int:
             write(a.out / "flambeau" / "ops.gen.h", emit_c.public_header(ops))
             write(a.out / "table.gen.c", emit_c.table(ops))
             write(a.out / "grad.gen.c", derive.emit(ops))
+            write(a.out / "kernels" / "fused.gen.c", derive.emit_kernels(ops))
             write(a.out / "pybind.gen.c", emit_c.binding(ops))
             write(a.out / "cdef.gen.h", emit_c.cdef(ops))
         if a.python:

@@ -157,6 +157,26 @@ def test_composites_are_functions_of_frames():
     assert "fb_give(f, 0" in text
 
 
+@pytest.mark.parametrize(
+    ("grad", "element"),
+    [
+        ("grad * (1 - result * result)", "((T)(a0 * ((T)((T)1.0 - ((T)(a1 * a1))))))"),
+        ("-grad * exp(self).conj()", "((T)((-a0) * fbm_exp(a1)))"),
+        ("grad * self * (p / 2)", "((T)(((T)(a0 * a1)) * s0))"),
+        ("grad * self", None),
+        ("grad * self.sum()", None),
+        ("grad * self if self.ndim > 1 else grad / self / self", None),
+        ("grad.reshape(shape(self)) * 2 + 1", None),
+    ],
+)
+def test_elementwise_arithmetic_becomes_one_loop(grad, element):
+    ops = table(f={"sig": "(self: Tensor, p: float = 1.0) -> Tensor", "grad": {"self": grad}})
+    loops = []
+    text = derive.compile_rule(ops["f"], ops, loops)
+    assert [loop.element for loop in loops] == ([element] if element else [])
+    assert ("fb_fused_run(fb_fused_f_self[fb_isa()]" in text) == bool(element)
+
+
 GRADS = [
     (UNARY, {"self": "grad * (self ** 2) if self.ndim > 1 and numel(self) == 3 else grad.reshape(shape(self)[:-1] + [1, size(self, 0)])"}),
     ("(self: Tensor, p: Scalar, q: int?, r: int[], s: str) -> Tensor",
