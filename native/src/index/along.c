@@ -54,7 +54,7 @@ fb_status fb_i_gather(fb_frame *f)
     int64_t d;
 
     FB_TRY(fb_wrap_dim(p->dim, x->ndim, &d));
-    if (index->dtype != FB_I64 && index->dtype != FB_I32)
+    if (index->numel && index->dtype != FB_I64 && index->dtype != FB_I32)
         return fb_fail(FB_ERUNTIME, "gather(): Expected dtype int64 for index");
     if (index->numel) FB_TRY(check_shapes(f, index, x, d, false, "input"));
     return fb_out(f, 0, (fb_dtype)x->dtype, index->ndim, index->sizes, NULL);
@@ -107,7 +107,7 @@ static fb_status scatter_infer(fb_frame *f, int64_t dim, const fb_tensor *src)
     int64_t d;
 
     FB_TRY(fb_wrap_dim(dim, x->ndim, &d));
-    if (index->dtype != FB_I64 && index->dtype != FB_I32)
+    if (index->numel && index->dtype != FB_I64 && index->dtype != FB_I32)
         return fb_fail(FB_ERUNTIME, "scatter(): Expected dtype int32/int64 for index");
     if (src && src->dtype != x->dtype)
         return fb_fail(FB_ERUNTIME, "scatter(): Expected self.dtype to be equal to src.dtype");

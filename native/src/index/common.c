@@ -3,7 +3,7 @@
 
 fb_tensor *fb_index_values(const fb_frame *f, fb_tensor *index)
 {
-    if (index->dtype != FB_I64 && index->dtype != FB_I32)
+    if (index->dtype != FB_I64 && index->dtype != FB_I32 && index->numel)
         return fb_fail_null(FB_ERUNTIME, "%s(): Expected dtype int64 for index, got %s", f->op->name, fb_dtype_name((fb_dtype)index->dtype));
     return fb_contiguous_as(index, FB_I64);
 }

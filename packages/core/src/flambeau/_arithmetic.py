@@ -6,12 +6,12 @@ from typing import Any
 
 from ._creation import tensor
 from ._dtype import bool_, promote_types
-from ._functions import alias, export, method, only_method
+from ._functions import alias, export, inplace_row, method, only_method, row
 from ._gen.functions import METHODS, ROOT
 from ._tensor_base import Tensor
 
 _div, _div_inplace = ROOT["div"], METHODS["div_"]
-_ROUNDED = {"trunc": "_div_trunc", "floor": "_div_floor"}
+_ROUNDED = {"trunc": "div_trunc", "floor": "div_floor"}
 
 
 def _rounded(rounding_mode: Any) -> str:
@@ -27,7 +27,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     "floor" (down)."""
     if rounding_mode is None:
         return _div(input, other, out=out)
-    return ROOT[_rounded(rounding_mode)](input, other, out=out)
+    return row(_rounded(rounding_mode))(input, other, out=out)
 
 
 @only_method
@@ -35,7 +35,7 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     """In-place form of `div`."""
     if rounding_mode is None:
         return _div_inplace(self, other)
-    return METHODS[_rounded(rounding_mode) + "_"](self, other)
+    return inplace_row(_rounded(rounding_mode))(self, other)
 
 
 @export
@@ -101,10 +101,12 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return input.clone().fill_(value)
 
 
-@export
 def zero_(input: Tensor) -> Tensor:
     """Sets every element of the input to 0."""
     return input.zero_()
+
+
+export(zero_, "zero_")
 
 
 def _check_tolerance(rtol: float, atol: float) -> None:
@@ -178,23 +180,3 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     if promote_types(self.dtype, result.dtype) is not self.dtype:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype {result.dtype}")
     return self.copy_(result)
-
-
-@only_method
-def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
-    """Fills self with uniform integers: ``random_()`` over what the dtype holds exactly, ``random_(to)`` in [0, to),
-    ``random_(from, to)`` in [from, to). RuntimeError for an empty range."""
-    from ._gen.functions import HIDDEN_INPLACE
-
-    given = [*args]
-    low, high = kwargs.pop("from", None), kwargs.pop("to", None)
-    if kwargs:
-        raise TypeError(f"random_() got unexpected keyword arguments {sorted(kwargs)}")
-    if len(given) == 1 and low is None:
-        low, high = (0, given[0]) if high is None else (given[0], high)
-    elif len(given) == 2:
-        low, high = given
-    elif high is not None and low is None:
-        low = 0
-    draw = HIDDEN_INPLACE.get("_hidden_random_") or HIDDEN_INPLACE["random_"]
-    return draw(self, low, high, generator=generator)

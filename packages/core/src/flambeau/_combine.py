@@ -70,7 +70,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     grids = [t.reshape([-1 if j == i else 1 for j in range(n)] if t.numel() else [t.numel() if j == i else 1 for j in range(n)]).expand(shape)
              for i, t in enumerate(given)]  # fmt: skip
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

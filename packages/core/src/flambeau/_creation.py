@@ -536,13 +536,6 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return _finish(t, requires_grad)
 
 
-def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex tensor real + i * imag, of float32 or float64 parts of one dtype."""
-    from ._gen.functions import HIDDEN  # type: ignore[import-not-found]
-
-    return HIDDEN["complex"](real, imag, out=out)
-
-
 def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
     """An object of the Tensor subclass ``cls`` on data's memory, without history."""
     if not isinstance(data, Tensor):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._gen.functions import HIDDEN, ROOT
+from ._gen.functions import HIDDEN, HIDDEN_INPLACE, METHODS, ROOT
 from ._tensor_base import Tensor
 
 EXPORTS: dict[str, Any] = {}
@@ -43,6 +43,11 @@ def alias(name: str, fn: Callable) -> None:
 def row(name: str) -> Callable:
     """The generated function of an operator that users reach through another function only."""
     return HIDDEN.get(name) or ROOT["_" + name]
+
+
+def inplace_row(name: str) -> Callable:
+    """`row` for the in-place form."""
+    return HIDDEN_INPLACE.get(f"_hidden_{name}_") or METHODS[f"_{name}_"]
 
 
 cat, stack = ROOT["cat"], ROOT["stack"]

@@ -37,6 +37,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         raise RuntimeError(f"both dimension lists should have same length, got {len(da)} and {len(db)}")
     da, db = [d % a.dim() for d in da], [d % b.dim() for d in db]
     for i, j in zip(da, db, strict=True):
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # a size of 1 broadcasts: the other is summed
+            a, b = (a, b.sum(j, keepdim=True)) if b.shape[j] != 1 else (a.sum(i, keepdim=True), b)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
     if a.dtype is not b.dtype:

@@ -8,7 +8,7 @@ from ._binding import index
 from ._creation import arange, tensor
 from ._dtype import int64
 from ._functions import export, method, only_method, row
-from ._gen.functions import HIDDEN, HIDDEN_INPLACE, ROOT
+from ._gen.functions import HIDDEN, HIDDEN_INPLACE, METHODS, ROOT
 from ._shapes import broadcast_shapes, wrap_dim
 from ._tensor_base import Tensor
 
@@ -110,7 +110,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if indices.dtype is not int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        return ROOT["gather"](input.reshape(-1), 0, indices.reshape(-1), out=out)
+        return take_along_dim(input.reshape(-1), indices.reshape(-1), 0, out=out)
     if input.dim() != indices.dim():
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.dim()} "
                            f"dimensions for input, and {indices.dim()} dimensions for indices")  # fmt: skip
@@ -120,6 +120,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     shape = list(broadcast_shapes(a, b))
     own = shape.copy()
     own[d], shape[d] = input.shape[d], indices.shape[d]
+    if input.device.num == 0:  # negative indices count from the end
+        indices = where(indices < 0, indices + input.shape[d], indices)
     return ROOT["gather"](input.expand(own), d, indices.expand(shape), out=out)
 
 
@@ -275,3 +277,29 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return out
 
 
+
+
+def _expand_masks(indices: Any) -> list:
+    """Index tensors without masks: a bool (or uint8) tensor stands for the places where it is true, one tensor a dimension."""
+    out: list = []
+    for i in indices:
+        if isinstance(i, Tensor) and i.dtype.num <= 1:
+            out.extend(nonzero(i, as_tuple=True))
+        else:
+            out.append(i)
+    return out
+
+
+@method
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of the input with values, broadcast, written at (or, with accumulate, added to) the places that index tensors name."""
+    return ROOT["index_put"](input, _expand_masks(indices), values, accumulate)
+
+
+@only_method
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place form of `index_put`."""
+    return METHODS["index_put_"](self, _expand_masks(indices), values, accumulate)
+
+
+export(index_put_, "index_put_")
