@@ -42,7 +42,9 @@ def test_hidden_keys_do_not_count(need_weights, as_bool):
     square = mask[0].expand(3, 5)
     assert close(ATTENTION(Q, K, K, attn_mask=square, need_weights=need_weights)[0], want)
     assert close(ATTENTION(Q, K, K, attn_mask=square.expand(4, 3, 5), need_weights=need_weights)[0], want)
-    both = ATTENTION(Q, K, K, attn_mask=square, key_padding_mask=mask, need_weights=need_weights)[0]
+    one, other = (mask.clone() for _ in range(2))
+    one[:, 1] = other[:, 4] = 0  # each hides one of the two keys
+    both = ATTENTION(Q, K, K, attn_mask=one[0].expand(3, 5), key_padding_mask=other, need_weights=need_weights)[0]
     assert close(both, want)
 
 
