@@ -131,6 +131,7 @@ static inline bool fb_tracked(const fb_tensor *t)
 }
 fb_autograd *fb_autograd_of(fb_tensor *t); /* made on first need; NULL with the error set */
 void fb_autograd_free(fb_tensor *t);       /* when t dies */
+void fb_view_without_grad(fb_tensor *v);   /* v was just made, while gradients are off */
 /* Where t's gradient goes: a new reference to a node, or {NULL}. A view whose base was written to gets a new node here. */
 fb_status fb_edge_of(fb_tensor *t, fb_edge *out);
 fb_status fb_set_history(fb_tensor *t, fb_node *node, int32_t nr); /* retains node */

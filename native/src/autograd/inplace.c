@@ -8,29 +8,25 @@
 
 fb_status fb_check_inplace(fb_tensor *t, bool recording)
 {
-    fb_node *n;
-
     if ((t->flags & FB_T_INFERENCE) && !fb_inference_mode())
         return fb_fail(FB_ERUNTIME,
                        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
                        "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.");
     if (!recording) return FB_OK;
     if (t->base && !(t->flags & FB_T_VIEW_OF_DATA)) {
-        if (t->flags & FB_T_NO_GRAD_VIEW)
+        if ((t->flags & FB_T_NO_GRAD_VIEW) || ((t->flags & FB_T_MULTI_VIEW) && !(t->ag && t->ag->node)))
             return fb_fail(FB_ERUNTIME,
                            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
                            "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
                            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
                            "outside (if you want the inplace to be tracked).");
         if (t->flags & FB_T_MULTI_VIEW) {
-            FB_TRY(fb_ag_grad_fn(t, &n));
-            const char *name = n ? n->rule->name : "the function", *end = strstr(name, "Backward");
-            fb_fail(FB_ERUNTIME,
-                    "Output %d of %.*s is a view and is being modified inplace. This view is the output of a function that returns "
-                    "multiple views. Such functions do not allow the output views to be modified inplace. You should replace the "
-                    "inplace operation by an out-of-place one.", fb_ag_output_nr(t), end ? (int)(end - name) : (int)strlen(name), name);
-            fb_node_release(n);
-            return FB_FAIL;
+            char made[120];
+            fb_maker(t, made, sizeof made);
+            return fb_fail(FB_ERUNTIME,
+                           "Output %d of %s is a view and is being modified inplace. This view is the output of a function that returns "
+                           "multiple views. Such functions do not allow the output views to be modified inplace. You should replace the "
+                           "inplace operation by an out-of-place one.", fb_ag_output_nr(t), made);
         }
         if (fb_tracked(t) && fb_tracked(t->base) && !(t->base->ag && t->base->ag->node))
             return fb_fail(FB_ERUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");

@@ -173,7 +173,7 @@ static fb_status record(fb_frame *f, const fb_grad_rule *rule, uint64_t needs)
                 if (o == f->in[k]) return FB_OK; /* the operator answered with its input (`to`, `contiguous`) */
         any |= differentiable(o->dtype);
         if (view) {
-            o->flags &= (uint8_t)~FB_T_NO_GRAD_VIEW; /* it was off for the kernel only */
+            if (!(f->in[0]->flags & FB_T_NO_GRAD_VIEW)) o->flags &= (uint8_t)~FB_T_NO_GRAD_VIEW; /* it was off for the kernel only */
             if (f->op->n_results < 0) o->flags |= FB_T_MULTI_VIEW;
         }
     }

@@ -1,6 +1,7 @@
 /* What a tensor has of history: its node or accumulator, its gradient, and the questions that Python asks. */
 #include "autograd/variable.h"
 #include "runtime/alloc.h"
+#include <stdio.h>
 
 static fb_status run_accumulate(fb_node *n, fb_tensor *const *grads, fb_tensor **grad_inputs, uint64_t needs)
 {
@@ -71,12 +72,15 @@ static fb_status renew_view(fb_tensor *v)
                        "mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code "
                        "by moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace to "
                        "be tracked) or both outside (if you want the inplace to be tracked).");
-    if (v->flags & FB_T_MULTI_VIEW)
+    if (v->flags & FB_T_MULTI_VIEW) {
+        char made[120];
+        fb_maker(v, made, sizeof made);
         return fb_fail(FB_ERUNTIME,
                        "Output %d of %s is a view and its base or another view of its base has been modified inplace. This view is the "
                        "output of a function that returns multiple views. Such functions do not allow the output views to be modified "
                        "inplace. You should replace the inplace operation by an out-of-place one.",
-                       (int)ag->nr, ag->node ? ag->node->rule->name : "a function");
+                       (int)ag->nr, made);
+    }
     if (!(n = fb_as_strided_node(v))) return FB_FAIL;
     if (ag->retains_grad) fb_retained_move(ag->node, n, v, 0);
     fb_node_release(ag->node);
@@ -89,11 +93,29 @@ static fb_status renew_view(fb_tensor *v)
 
 static bool view_is_stale(const fb_tensor *t)
 {
+    const fb_autograd *ag = t->ag, *base;
+
     if (!t->base || (t->flags & FB_T_VIEW_OF_DATA) || !(t->base->keys & FB_L_AUTOGRAD)) return false;
-    if (t->ag && t->ag->node) return t->ag->seen_version != fb_version_of(t);
-    if (t->ag && t->ag->requires_grad) return false; /* made a leaf of its own */
-    if (!(t->flags & FB_T_NO_GRAD_VIEW)) return true; /* the base got a history later */
-    return t->base->ag && t->base->ag->node && t->base->ag->node->kind == FB_NODE_SLICES;
+    if (ag && ag->node) return ag->seen_version != fb_version_of(t);
+    if (ag && ag->requires_grad) return false; /* made a leaf of its own */
+    base = t->base->ag;
+    if (!base->node) return false; /* the base began to require grad after the view was made */
+    return !ag || ag->seen_version != fb_version_of(t);
+}
+
+void fb_view_without_grad(fb_tensor *v)
+{
+    v->flags |= FB_T_NO_GRAD_VIEW;
+    if (!fb_tracked(v) || !fb_autograd_of(v)) return; /* without memory for it: the view counts as older than any write */
+    v->ag->seen_version = fb_version_of(v);
+}
+
+/* "Unbind" of "UnbindBackward0": what made a view, as error texts put it. */
+void fb_maker(const fb_tensor *v, char *out, size_t size)
+{
+    const char *name = v->ag && v->ag->node ? v->ag->node->rule->name : "a function", *end = strstr(name, "Backward");
+
+    snprintf(out, size, "%.*s", end ? (int)(end - name) : (int)strlen(name), name);
 }
 
 fb_status fb_edge_of(fb_tensor *t, fb_edge *out)

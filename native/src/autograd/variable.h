@@ -6,6 +6,7 @@
 
 fb_node *fb_as_strided_node(fb_tensor *view); /* view as a function of its base: a new node */
 void fb_slices_drop(fb_node *n, bool all);
+void fb_maker(const fb_tensor *v, char *out, size_t size);
 void fb_retained_move(fb_node *from, fb_node *to, fb_tensor *t, int32_t nr);
 fb_status fb_retained_store(fb_node *n, int32_t nr, fb_tensor *grad); /* adds to .grad of the results that asked */
 uint64_t fb_layer_needs(const fb_frame *f, uint64_t diff);

@@ -255,7 +255,8 @@ fb_tensor *fb_view_of(fb_tensor *t, int64_t ndim, const int64_t *sizes, const in
                             (long long)fb_itemsize(t->dtype), (long long)t->storage->bytes);
     if (!(v = share(t, ndim, sizes, strides, offset))) return NULL;
     v->base = fb_retain(t->base ? t->base : t);
-    if (FB_UNLIKELY(!fb_grad_enabled())) v->flags |= FB_T_NO_GRAD_VIEW;
+    v->flags |= t->flags & (FB_T_NO_GRAD_VIEW | FB_T_MULTI_VIEW); /* what may not be written to hands that on */
+    if (FB_UNLIKELY(!fb_grad_enabled())) fb_view_without_grad(v);
     return v;
 }
 
@@ -392,6 +393,7 @@ fb_tensor *fb_reinterpret(fb_tensor *t, fb_dtype dtype, int64_t ndim, const int6
     if (!(v = share(t, ndim, sizes, strides, offset))) return NULL;
     v->dtype = (uint8_t)dtype;
     v->base = fb_retain(t->base ? t->base : t);
-    if (FB_UNLIKELY(!fb_grad_enabled())) v->flags |= FB_T_NO_GRAD_VIEW;
+    v->flags |= t->flags & (FB_T_NO_GRAD_VIEW | FB_T_MULTI_VIEW); /* what may not be written to hands that on */
+    if (FB_UNLIKELY(!fb_grad_enabled())) fb_view_without_grad(v);
     return v;
 }
