@@ -45,6 +45,7 @@ void fbp_list_free(fb_list *l);
 fb_tensor *fbp_empty(int64_t *sizes, int64_t ndim, int dtype, int device);
 fb_tensor *fbp_empty_strided(int64_t *sizes, int64_t *strides, int64_t ndim, int dtype, int device);
 fb_tensor *fbp_full(int64_t *sizes, int64_t ndim, fb_scalar value, int dtype, int device);
+fb_tensor *fbp_full_like(fb_tensor *like, fb_scalar value);
 fb_tensor *fbp_zeros(int64_t *sizes, int64_t ndim, int dtype, int device);
 fb_tensor *fbp_from_doubles(double *values, int64_t n, int64_t *sizes, int64_t ndim, int dtype);
 fb_tensor *fbp_from_ints(int64_t *values, int64_t n, int64_t *sizes, int64_t ndim, int dtype);
@@ -71,6 +72,12 @@ double fbp_item_double(const fb_tensor *t);
 int64_t fbp_item_int(const fb_tensor *t);
 int fbp_read_doubles(const fb_tensor *t, double *out);
 int fbp_read_ints(const fb_tensor *t, int64_t *out);
+
+float *fbp_f32(const fb_tensor *t);
+double *fbp_f64(const fb_tensor *t);
+int64_t *fbp_i64(const fb_tensor *t);
+int64_t fbp_address(const fb_tensor *t);
+int fbp_make_types(intptr_t module);
 
 /* dtypes */
 int fb_default_dtype_num(void);

@@ -12,6 +12,8 @@ typedef struct { fb_tensor *t0, *t1, *t2, *t3; } fb_ret4;
 typedef struct { int64_t n; fb_tensor **t; } fb_list;
 static _Thread_local fb_list fb_list_of_thread;
 
+#include "types.c"
+
 static void fbp_on_warning(const char *message);
 static void fbp_on_release(void *handle);
 
@@ -58,6 +60,20 @@ static fb_tensor *fbp_full(int64_t *sizes, int64_t ndim, fb_scalar value, int dt
     fb_tensor *t = fb_new(ndim, sizes, NULL, (fb_dtype)dtype, device_of(device));
 
     if (t && device == FB_CPU && fb_fill_data(t, value) != FB_OK) {
+        fb_release(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* Of a row-major tensor; NULL for others, which Python lays out. */
+static fb_tensor *fbp_full_like(fb_tensor *like, fb_scalar value)
+{
+    fb_tensor *t;
+
+    if (!fb_contig(like)) return fb_fail_null(FB_ERUNTIME, "full_like: not row-major");
+    t = fb_new(like->ndim, like->sizes, NULL, (fb_dtype)like->dtype, like->device);
+    if (t && like->device.type == FB_CPU && fb_fill_data(t, value) != FB_OK) {
         fb_release(t);
         return NULL;
     }
@@ -191,6 +207,16 @@ static int fbp_read_ints(const fb_tensor *t, int64_t *out) { return read_values(
 
 static int fb_default_dtype_num(void) { return fb_default_dtype(); }
 static int fbp_set_default_dtype(int dtype) { return fb_set_default_dtype((fb_dtype)dtype); }
+/* The elements of a contiguous CPU tensor as the C array that they are; NULL for any other tensor. */
+#define ELEMENTS(name, type, dtype_)                                                                                   \
+    static type *name(const fb_tensor *t) { return t->dtype == dtype_ && fb_contig(t) && t->storage->data ? fb_ptr(t) : NULL; }
+ELEMENTS(fbp_f32, float, FB_F32)
+ELEMENTS(fbp_f64, double, FB_F64)
+ELEMENTS(fbp_i64, int64_t, FB_I64)
+
+/* What it takes to lend t's memory: its address, or 0 where there is none. */
+static int64_t fbp_address(const fb_tensor *t) { return t->storage->data ? (int64_t)(intptr_t)fb_ptr(t) : 0; }
+
 static int fbp_promote(int a, int b) { return fb_promote((fb_dtype)a, (fb_dtype)b); }
 static int fbp_can_cast(int from, int to) { return fb_can_cast((fb_dtype)from, (fb_dtype)to); }
 static int fbp_result_type(fb_tensor **ts, int64_t n) { return fb_result_type((int)n, ts); }

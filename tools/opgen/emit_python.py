@@ -29,8 +29,8 @@ def signature(op: Op, method: bool, out: bool) -> str:
     vararg = op.get("vararg") if method else None
     for i, a in enumerate(op.args):
         name = "self" if method and i == 0 else py_param_name(op, a)
-        if a.name == vararg:
-            parts.append("*" + name)
+        if a.name == vararg:  # x.flip(0, 1), x.flip((0, 1)), x.flip(dims=(0, 1))
+            parts += ["*_args", f"{name}=None"]
             star = True
             continue
         if a.keyword_only and not star:
@@ -86,9 +86,8 @@ def prepare(op: Op, names: list[str], method: bool) -> list[str]:
     for a, n in zip(op.args, names, strict=True):
         if a.type in ("int[]", "int[]?"):
             if method and a.name == op.get("vararg"):
-                lines.append(f"if len({n}) == 1 and {n}[0].__class__ is not int: {n} = {n}[0]")
-            if a.type == "int[]" or not a.has_default or True:
-                lines.append(f"if {n}.__class__ is int: {n} = ({n},){f' * {a.width}' if a.width > 1 else ''}")
+                lines.append(f"if {n} is None: {n} = _args[0] if len(_args) == 1 and _args[0].__class__ is not int else _args")
+            lines.append(f"if {n}.__class__ is int: {n} = ({n},){f' * {a.width}' if a.width > 1 else ''}")
     return lines
 
 

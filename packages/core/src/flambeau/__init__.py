@@ -30,7 +30,7 @@ from ._creation import (
     ones_like, scalar_tensor, tensor, zeros, zeros_like,
 )  # fmt: skip
 from ._creation import range_ as range
-from ._numpy import from_numpy
+from ._misc import from_numpy
 from ._gen.functions import ROOT as _root
 
 bool = _dtype_module.bool_

@@ -180,3 +180,5 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     if promote_types(self.dtype, result.dtype) is not self.dtype:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype {result.dtype}")
     return self.copy_(result)
+
+export(row("complex"), "complex")

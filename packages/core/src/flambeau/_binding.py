@@ -296,6 +296,8 @@ def slow_out(spec: Spec, values: tuple, out: Any) -> Any:
         keep.append(new_tensor(alias))
         converted[0] = alias
     result = _call(spec, converted + handles)
+    for o in outs:
+        o.__dict__.pop("shape", None)  # it may have been resized
     if not (result if n == 1 and spec.n_results == 1 else result.t0):
         raise_error()
     return out if n == 1 else spec.structure(outs) if spec.structure else tuple(outs)

@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ._binding import index, raise_error, real_handle, scalar
-from ._device import device, device_number
+from ._binding import ONE, ZERO, index, raise_error, real_handle, scalar
+from ._device import _stack, device, device_number
 from ._dtype import as_dtype, bool_, complex64, complex128, dtype, float64, get_default_dtype, int64
 from ._errors import lent
 from ._native import ffi, lib
@@ -17,6 +17,7 @@ from ._tensor_base import Tensor, new_tensor, set_handle
 
 _NULL = ffi.NULL
 _default_num = lib.fb_default_dtype_num
+_zeros_c, _full_like_c, _new_object = lib.fbp_zeros, lib.fbp_full_like, object.__new__
 
 
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
@@ -72,8 +73,8 @@ def _like_format(t: Tensor, fmt: memory_format) -> Tensor:
 def _resize_out(out: Tensor, sizes: list[int], dt: dtype | None) -> Tensor:
     if dt is not None and as_dtype(dt) is not out.dtype:
         raise RuntimeError(f"dtype {dt} does not match dtype of out parameter ({out.dtype})")
-    if list(out.shape) != sizes and lib.fbp_resize(real_handle(out), sizes, len(sizes)):
-        raise_error()
+    if list(out.shape) != sizes:
+        out.resize_(sizes)
     return out
 
 
@@ -105,6 +106,16 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
 def zeros(*size: Any, out: Tensor | None = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of the given shape filled with 0."""
+    if dtype is device is out is layout is None and not requires_grad and len(_stack) == 1:  # the usual case, without detours
+        try:
+            h = _zeros_c(size, len(size), _default_num(), _stack[0].num)
+            r = _new_object(Tensor)
+            r._h = h
+            if h:
+                return r
+            raise_error()
+        except TypeError:  # a tuple, a NumPy integer, a tensor ...
+            pass
     sizes = _shape(size)
     if layout is not None:
         _check_layout(layout)
@@ -189,12 +200,32 @@ def empty_like(input: Tensor, *, dtype: dtype | None = None, layout: Any = None,
 def zeros_like(input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: memory_format | None = None, pin_memory: bool = False) -> Tensor:
     """A tensor of input's shape, dtype and device filled with 0."""
+    if dtype is device is layout is memory_format is None and not requires_grad:
+        try:
+            h = _full_like_c(input._h, ZERO)
+            if h:
+                r = _new_object(Tensor)
+                r._h = h
+                return r
+            lib.fb_error_clear()
+        except AttributeError:
+            pass
     return _finish(_like(input, dtype, layout, device, memory_format).zero_(), requires_grad)
 
 
 def ones_like(input: Tensor, *, dtype: dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: memory_format | None = None, pin_memory: bool = False) -> Tensor:
     """A tensor of input's shape, dtype and device filled with 1."""
+    if dtype is device is layout is memory_format is None and not requires_grad:
+        try:
+            h = _full_like_c(input._h, ONE)
+            if h:
+                r = _new_object(Tensor)
+                r._h = h
+                return r
+            lib.fb_error_clear()
+        except AttributeError:
+            pass
     return _finish(_like(input, dtype, layout, device, memory_format).fill_(1), requires_grad)
 
 
@@ -316,6 +347,8 @@ def tensor(data: Any, *, dtype: dtype | None = None, device: Any = None, require
         if dt is None and data and data[0].__class__ is float and all([v.__class__ is float for v in data]):
             n = len(data)
             t = new_tensor(lib.fbp_from_doubles(data, n, (n,), 1, _default_num()))  # the usual case, without detours
+            if device is None and len(_stack) == 1 and _stack[0].num == 0:
+                return t.requires_grad_() if requires_grad else t
         else:
             t = _from_sequence(data, dt)
     elif isinstance(data, Tensor):

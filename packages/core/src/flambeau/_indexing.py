@@ -17,6 +17,7 @@ from ._native import ffi, lib
 from ._tensor_base import Tensor, new_tensor
 
 NULL = ffi.NULL
+_release = lib.fb_release
 ABSENT = -(2**63)
 _select_c, _slice_c, _unsqueeze_c = lib.fbp_select, lib.fbp_slice, lib.fbp_unsqueeze
 _new = object.__new__
@@ -173,23 +174,63 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     try:
         if kind is int:
             h = _select_c(self._h, 0, key, NULL)
-            if h:
-                r = _new(Tensor)
-                r._h = h
-                return r
-            lib.fb_error_clear()
-            if self.dim() == 0:
-                raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-                                 "0-dim tensor to a number")  # fmt: skip
-            raise IndexError(f"index {key} is out of bounds for dimension 0 with size {self.shape[0]}")
-        if kind is tuple and len(key) == 2 and key[0] == _ALL and key[1].__class__ is int:
-            return _wrap(_select_c(self._h, 1, key[1], NULL)) if self.dim() > 1 and -self.shape[1] <= key[1] < self.shape[1] else _slow(self, key)
-    except (AttributeError, OverflowError):
+        elif kind is slice:
+            h = _slice_c(self._h, 0, *_bounds(key), NULL)
+        elif kind is tuple:
+            h = _ints_and_slices(self._h, key)
+        else:
+            return _slow(self, key)
+    except _NOT_PLAIN:
         return _slow(self, key)
-    return _slow(self, key)
+    if h:
+        r = _new(Tensor)
+        r._h = h
+        return r
+    lib.fb_error_clear()
+    if kind is int and self.dim() == 0:
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                         "0-dim tensor to a number")  # fmt: skip
+    return _slow(self, key)  # to say what is wrong
 
 
 _ALL = slice(None)
+_NOT_PLAIN = (AttributeError, TypeError, OverflowError)
+
+
+def _bounds(k: slice) -> tuple[int, int, int]:
+    """start, end, step of a slice of plain ints, for C."""
+    start, stop, step = k.start, k.stop, k.step
+    return ABSENT if start is None else start, ABSENT if stop is None else stop, 1 if step is None else step
+
+
+def _ints_and_slices(h: Any, key: tuple) -> Any:
+    """The handle of the view that a tuple of ints and slices makes; AttributeError for any other entry. NULL on an error."""
+    d = 0
+    made = None  # an intermediate view, to be released
+    for k in key:
+        kind = k.__class__
+        if kind is int:
+            n = _select_c(h, d, k, NULL)
+        elif kind is slice:
+            if k == _ALL:
+                d += 1
+                continue
+            n = _slice_c(h, d, *_bounds(k), NULL)
+            d += 1
+        else:
+            n = None
+        if made is not None:
+            _release(made)
+        if n is None:
+            raise AttributeError
+        if not n:
+            return n
+        h = made = n
+    if made is None or d > lib.fb_ndim(h):  # only full slices, or too many: the general way checks and aliases
+        if made is not None:
+            _release(made)
+        raise AttributeError
+    return h
 
 
 def _slow(self: Tensor, key: Any) -> Tensor:

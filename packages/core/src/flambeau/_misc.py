@@ -13,6 +13,16 @@ from ._tensor_base import Tensor, new_tensor
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares a NumPy array's memory. TypeError for anything but an array of a supported dtype.
+
+    ValueError for strides that are negative or not a multiple of the element size: copy the array first.
+    """
+    from ._numpy import from_numpy
+
+    return from_numpy(ndarray)
+
+
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
@@ -168,7 +178,7 @@ class iinfo:  # noqa: N801 - PyTorch's name
 
 
 __all__ = [
-    "empty_cache", "finfo", "get_num_interop_threads", "get_num_threads", "iinfo", "is_complex", "is_conj", "is_floating_point", "is_inference",
+    "empty_cache", "finfo", "from_numpy", "get_num_interop_threads", "get_num_threads", "iinfo", "is_complex", "is_conj", "is_floating_point", "is_inference",
     "is_nonzero", "is_same_size", "is_storage", "is_tensor", "memory_stats", "numel", "reset_peak_memory_stats", "result_type",
     "set_num_interop_threads", "set_num_threads",
 ]  # fmt: skip

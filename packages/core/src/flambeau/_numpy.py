@@ -1,16 +1,19 @@
-"""NumPy in and out, sharing memory. NumPy is imported when first used: alone it would double the import time."""
+"""NumPy in and out, sharing memory. This module is imported when first used: NumPy alone would double the import time."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy import ndarray
+
 from ._binding import real_handle
 from ._creation import _lend
 from ._dtype import BY_NAME, dtype
-from ._native import ffi, lib
+from ._native import lib
 from ._tensor_base import Tensor
+from ._types import Memory
 
-_NUMPY_NAMES = {"bool": "bool"}
 _to_numpy: dict[int, Any] = {}
 
 
@@ -26,9 +29,7 @@ def numpy_dtype(d: dtype) -> Any:
     """The NumPy dtype of a dtype; bfloat16 and float8 need the package ml_dtypes (TypeError without it)."""
     found = _to_numpy.get(d.num)
     if found is None:
-        import numpy as np
-
-        found = np.dtype(_ml_dtype(d.name) if d.name.startswith(("bfloat", "float8")) else d.name)
+            found = np.dtype(_ml_dtype(d.name) if d.name.startswith(("bfloat", "float8")) else d.name)
         _to_numpy[d.num] = found
     return found
 
@@ -46,8 +47,6 @@ def from_numpy_dtype(d: Any) -> dtype:
 
 def from_array(array: Any, copy: bool) -> Tensor:
     """A tensor of a NumPy array's values; shares its memory unless ``copy`` or where the layout has no strides in elements."""
-    import numpy as np
-
     a = np.asarray(array)
     dt = from_numpy_dtype(a.dtype)
     if copy or not a.dtype.isnative or any(s < 0 or s % a.itemsize for s in a.strides):
@@ -63,8 +62,6 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     ValueError for strides that are negative or not a multiple of the element size: copy the array first.
     """
-    import numpy as np
-
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative:
@@ -82,35 +79,26 @@ def from_numpy(ndarray: Any) -> Tensor:
     return from_array(ndarray, copy=False)
 
 
-class _Exposed:
-    """Keeps a tensor alive as the base of the array on its memory."""
-
-    __slots__ = ("__array_interface__", "tensor")
-
-
-def to_numpy(t: Tensor, force: bool = False) -> Any:
-    """A NumPy array on the tensor's memory."""
-    import numpy as np
-
-    if t.requires_grad:
+def to_numpy(self: Tensor, *, force: bool = False) -> Any:
+    """A NumPy array on the same memory. RuntimeError for a tensor that requires grad, unless ``force``; TypeError on meta."""
+    h = real_handle(self)
+    if lib.fb_ag_requires_grad(h):
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        t = t.detach()
-    if t.device.num == 1:
+        return to_numpy(self.detach())
+    if lib.fbp_device_type(h):
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-    dt = numpy_dtype(t.dtype)
-    h = real_handle(t)
-    shape = tuple(ffi.unpack(lib.fb_sizes(h), lib.fb_ndim(h))) if lib.fb_ndim(h) else ()
-    if lib.fb_numel(h) == 0:
+    dt = _to_numpy.get(lib.fbp_dtype(h)) or numpy_dtype(self.dtype)
+    shape = self.shape
+    n = lib.fb_numel(h)
+    if n == 0:
         return np.empty(shape, dt)
-    keep = _Exposed()
-    keep.tensor = t
+    if lib.fb_is_contiguous(h):
+        return ndarray(shape, dt, Memory(lib.fbp_address(h), n * dt.itemsize, self))
     item = dt.itemsize
-    strides = None if lib.fb_is_contiguous(h) else tuple([s * item for s in t.stride()])
-    plain = dt.isbuiltin == 1
-    keep.__array_interface__ = {
-        "shape": shape, "typestr": dt.str if plain else f"|V{item}", "data": (int(ffi.cast("intptr_t", lib.fb_data(h))), False),
-        "strides": strides, "version": 3,
-    }  # fmt: skip
-    a = np.asarray(keep)
-    return a if plain else a.view(dt)
+    strides = self.stride()
+    reach = 1 + sum([(k - 1) * s for k, s in zip(shape, strides, strict=True)])
+    return ndarray(shape, dt, Memory(lib.fbp_address(h), reach * item, self), 0, [s * item for s in strides])
+
+
+Tensor.numpy = to_numpy  # from now on without the detour through `_tensor`

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._binding import index
-from ._creation import arange, tensor
-from ._dtype import int64
+from ._creation import arange, tensor, zeros_like
+from ._dtype import bool_, int64
 from ._functions import export, method, only_method, row
 from ._gen.functions import HIDDEN, HIDDEN_INPLACE, METHODS, ROOT
 from ._shapes import broadcast_shapes, wrap_dim
@@ -87,6 +87,9 @@ def scatter_(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 @method
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The input with ``value`` (a number or 0-d tensor) in the entries of a dimension that index lists."""
+    if isinstance(value, Tensor) and value.requires_grad:  # the value gets a gradient: the sum over where it went
+        chosen = HIDDEN["index_fill_value"](zeros_like(input, dtype=bool_), dim, index, True)
+        return where(chosen, value.to(input.dtype), input)
     return HIDDEN["index_fill_value"](input, dim, index, _number(value))
 
 

@@ -10,6 +10,7 @@ from ._functions import alias, export, method, only_method
 from ._gen.functions import HIDDEN, METHODS, ROOT
 from ._native import ffi, lib
 from ._size import Size
+from ._tensor import forget_shape
 from ._tensor_base import Tensor, new_tensor
 
 NULL = ffi.NULL
@@ -352,4 +353,5 @@ def _become(t: Tensor, view: Tensor) -> Tensor:
         raise RuntimeError("in-place changes of shape are not recorded for gradients: use the function that returns a view")
     if lib.fbp_set_geometry(real_handle(t), real_handle(view)):
         raise_error()
+    forget_shape(t)
     return t

@@ -4,36 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._types import Size
 
-class Size(tuple):
-    """A tensor's shape: a tuple of ints with ``numel()``; slices and sums of sizes are sizes."""
 
-    __slots__ = ()
+def _size_text(self: Any) -> str:
+    return f"torch.Size([{', '.join(map(str, self))}])"
 
-    def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
-        n = 1
-        for s in self:
-            n *= s
-        return n
 
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-    def __getitem__(self, key: Any) -> Any:
-        item = tuple.__getitem__(self, key)
-        return Size(item) if isinstance(key, slice) else item
-
-    def __add__(self, other: Any) -> Any:
-        return Size(tuple.__add__(self, tuple(other)))
-
-    def __mul__(self, other: Any) -> Any:
-        return Size(tuple.__mul__(self, other))
-
-    def __reduce__(self) -> tuple:
-        return Size, (tuple(self),)
-
-    __rmul__ = __mul__
+Size.__repr__ = _size_text
+Size.__mul__ = Size.__rmul__ = lambda self, n: Size(tuple.__mul__(self, n))
+Size.__reduce__ = lambda self: (Size, (tuple(self),))
 
 
 class _Named:

@@ -42,12 +42,24 @@ def _fast(t: Tensor) -> Any:
 # ---- shape and place ----------------------------------------------------------------------------------------
 
 
-@_property
-def shape(self: Tensor) -> Size:
-    """The sizes of all dimensions."""
-    h = _fast(self)
-    n = _ndim(h)
-    return Size(_unpack(_sizes(h), n)) if n else Size()
+class _Shape:
+    """The sizes of all dimensions. Kept in the object's own dict once asked for: Python then finds it there without a call."""
+
+    def __get__(self, t: Any, owner: Any = None) -> Any:
+        if t is None:
+            return self
+        h = _fast(t)
+        n = _ndim(h)
+        sizes = t.__dict__["shape"] = Size(_unpack(_sizes(h), n)) if n else Size()
+        return sizes
+
+
+Tensor.shape = _Shape()
+
+
+def forget_shape(t: Tensor) -> None:
+    """After anything that changed t's geometry in place."""
+    t.__dict__.pop("shape", None)
 
 
 @_method
@@ -268,6 +280,11 @@ def flat_values(t: Tensor) -> list:
 @_method
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; of a 0-d tensor, its number."""
+    h = _fast(self)
+    if _ndim(h) == 1:
+        p = lib.fbp_f32(h) or lib.fbp_i64(h) or lib.fbp_f64(h)
+        if p:
+            return _unpack(p, _numel(h))
     shape = tuple(self.shape)
     if not shape:
         return self.item()
@@ -285,7 +302,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     """A NumPy array on the same memory. RuntimeError for a tensor that requires grad, unless ``force``; TypeError on meta."""
     from ._numpy import to_numpy
 
-    return to_numpy(self, force)
+    return to_numpy(self, force=force)
 
 
 @_method
@@ -647,6 +664,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: memory_format | None = Non
     shape = _c._shape(sizes)
     if lib.fbp_resize(_fast(self), shape, len(shape)):
         raise_error()
+    forget_shape(self)
     return self
 
 
@@ -667,6 +685,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         base = new_tensor(lib.fbp_view_of(_fast(base), shape, strides, len(shape), storage_offset))
     if lib.fbp_set_data(_fast(self), _fast(base)):
         raise_error()
+    forget_shape(self)
     return self
 
 
@@ -680,6 +699,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {value.__class__.__name__}")
     if lib.fbp_set_data(_fast(self), real_handle(value)):
         raise_error()
+    forget_shape(self)
 
 
 Tensor.data = property(_get_data, _set_data, doc="The same memory without history, and without the check that in-place changes are seen.")
@@ -695,6 +715,20 @@ def share_memory_(self: Tensor) -> Tensor:
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: only copies to a GPU gain from page-locked memory."""
     return self
+
+
+@_method
+def detach(self: Tensor) -> Tensor:
+    """The same memory without history: gradients do not flow through it. In-place changes of either are seen by the other."""
+    h = _alias(_fast(self))
+    if not h:
+        raise_error()
+    r = _new_object(Tensor)
+    r._h = h
+    return r
+
+
+_alias = lib.fb_alias
 
 
 # ---- subclasses ---------------------------------------------------------------------------------------------------------------
