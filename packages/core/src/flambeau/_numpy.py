@@ -29,7 +29,7 @@ def numpy_dtype(d: dtype) -> Any:
     """The NumPy dtype of a dtype; bfloat16 and float8 need the package ml_dtypes (TypeError without it)."""
     found = _to_numpy.get(d.num)
     if found is None:
-            found = np.dtype(_ml_dtype(d.name) if d.name.startswith(("bfloat", "float8")) else d.name)
+        found = np.dtype(_ml_dtype(d.name) if d.name.startswith(("bfloat", "float8")) else d.name)
         _to_numpy[d.num] = found
     return found
 
