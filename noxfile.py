@@ -70,7 +70,7 @@ def native(session: nox.Session) -> None:
         options = [f"-DPython3_EXECUTABLE={python}", "-DFB_TESTS=ON", *options]
         session.run("cmake", "--fresh", "-S", "native", "-B", folder, "-G", "Ninja", *options, silent=True)
         session.run("cmake", "--build", folder)
-        session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", *selection)
+        session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-j2", *selection)
 
 
 @nox.session
