@@ -13,8 +13,9 @@ enum { SHORT = 1024 }; /* elements looked at before they are computed: they stay
             int64_t m = FB_MIN(n - at, SHORT);                                                             \
             T *o = (T *)out[0] + at;                                                                       \
             const T *a = (const T *)in[0] + at, *b = (const T *)in[1] + at, y = b[0];                      \
-            bool same = true;                                                                              \
-            for (int64_t i = 0; i < m; i++) same &= b[i] == y;                                             \
+            int differ = 0;                                                                                \
+            for (int64_t i = 0; i < m; i++) differ |= b[i] != y;                                           \
+            bool same = !differ;                                                                           \
             if (same && y == 2) {                                                                          \
                 POW_LOOP o[i] = a[i] * a[i];                                                               \
             } else if (same && y == 3) {                                                                   \
@@ -25,6 +26,8 @@ enum { SHORT = 1024 }; /* elements looked at before they are computed: they stay
                 POW_LOOP o[i] = fbm_rsqrt(a[i]);                                                           \
             } else if (same && y == -1) {                                                                  \
                 POW_LOOP o[i] = 1 / a[i];                                                                  \
+            } else if (same && y != 1) {                                                                   \
+                POW_LOOP o[i] = fbm_pow(a[i], y);                                                          \
             } else {                                                                                       \
                 POW_LOOP o[i] = EW(power)(a[i], b[i]);                                                     \
             }                                                                                              \

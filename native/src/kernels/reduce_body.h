@@ -18,7 +18,7 @@
         (void)p;                                                                                           \
         enum { L = LANES(A) };                                                                             \
         int64_t i = 0;                                                                                     \
-        if (len < L / 2) {                                                                                 \
+        if (len < L / 4) {                                                                                 \
             A a = init;                                                                                    \
             for (; i < len; i++) {                                                                         \
                 T x = v[i];                                                                                \
@@ -26,6 +26,28 @@
                 a = JOIN;                                                                                  \
             }                                                                                              \
             return a;                                                                                      \
+        }                                                                                                  \
+        if (len < 8 * L) { /* a register's worth */                                                        \
+            enum { K = L / 4 };                                                                            \
+            A k[K];                                                                                        \
+            for (int j = 0; j < K; j++) k[j] = init;                                                       \
+            for (; i + K <= len; i += K)                                                                   \
+                for (int j = 0; j < K; j++) {                                                              \
+                    T x = v[i + j];                                                                        \
+                    A a = k[j], b = MAP;                                                                   \
+                    k[j] = JOIN;                                                                           \
+                }                                                                                          \
+            for (int j = 0; i < len; i++, j++) {                                                           \
+                T x = v[i];                                                                                \
+                A a = k[j], b = MAP;                                                                       \
+                k[j] = JOIN;                                                                               \
+            }                                                                                              \
+            for (int w = K / 2; w; w /= 2)                                                                 \
+                for (int j = 0; j < w; j++) {                                                              \
+                    A a = k[j], b = k[j + w];                                                              \
+                    k[j] = JOIN;                                                                           \
+                }                                                                                          \
+            return k[0];                                                                                   \
         }                                                                                                  \
         A l[L];                                                                                            \
         for (int j = 0; j < L; j++) l[j] = init;                                                           \

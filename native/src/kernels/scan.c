@@ -4,38 +4,48 @@
 #include "kernels/vecmath.h"
 
 #define NAME(f, op) FB_CAT(FB_CAT(f, op), S)
-enum { TOGETHER = 8 }; /* lines scanned at a time: a single one waits for its own last sum */
+enum { TOGETHER = 4 }; /* lines scanned at a time: a single one waits for its own last sum */
+/* Vectors across lines would be gathers and scatters. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SCALAR_CODE __attribute__((optimize("no-tree-vectorize", "no-tree-slp-vectorize")))
+#else
+#define SCALAR_CODE
+#endif
 
 /* T element, A accumulator; first: the accumulator before anything; NEXT: of accumulator a and element x. */
 #define SCAN(op, A, first, NEXT, RESULT)                                                                   \
+    SCALAR_CODE static void NAME(lines, op)(int64_t lines, int64_t n, int64_t from, int64_t go, void *out, const void *in) \
+    {                                                                                                      \
+        for (int64_t l = 0; l < lines; l += TOGETHER) {                                                    \
+            const T *v = (const T *)in + l * n + from;                                                     \
+            T *o = (T *)out + l * n + from;                                                                \
+            A acc[TOGETHER];                                                                               \
+            for (int k = 0; k < TOGETHER; k++) acc[k] = first;                                             \
+            if (lines - l >= TOGETHER) {                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                            \
+                    for (int k = 0; k < TOGETHER; k++) {                                                   \
+                        T x = v[i * go + k * n];                                                           \
+                        A a = acc[k];                                                                      \
+                        a = acc[k] = NEXT;                                                                 \
+                        o[i * go + k * n] = RESULT;                                                        \
+                    }                                                                                      \
+            } else {                                                                                       \
+                for (int64_t k = 0; k < lines - l; k++)                                                    \
+                    for (int64_t i = 0; i < n; i++) {                                                      \
+                        T x = v[i * go + k * n];                                                           \
+                        A a = acc[k];                                                                      \
+                        a = acc[k] = NEXT;                                                                 \
+                        o[i * go + k * n] = RESULT;                                                        \
+                    }                                                                                      \
+            }                                                                                              \
+        }                                                                                                  \
+    }                                                                                                      \
     static void NAME(scan, op)(int64_t lines, int64_t n, int64_t w, int64_t step, bool back, void *out, int64_t *index, const void *in) \
     {                                                                                                      \
         (void)index;                                                                                       \
         int64_t from = back ? n - 1 : 0, go = back ? -1 : 1;                                               \
-        if (step == 1) {                                                                                    \
-            for (int64_t l = 0; l < lines; l += TOGETHER) {                                                \
-                const T *v = (const T *)in + l * n + from;                                                 \
-                T *o = (T *)out + l * n + from;                                                            \
-                A acc[TOGETHER];                                                                           \
-                for (int k = 0; k < TOGETHER; k++) acc[k] = first;                                         \
-                if (lines - l >= TOGETHER) {                                                               \
-                    for (int64_t i = 0; i < n; i++)                                                        \
-                        for (int k = 0; k < TOGETHER; k++) {                                               \
-                            T x = v[i * go + k * n];                                                       \
-                            A a = acc[k];                                                                  \
-                            a = acc[k] = NEXT;                                                             \
-                            o[i * go + k * n] = RESULT;                                                    \
-                        }                                                                                  \
-                } else {                                                                                   \
-                    for (int64_t k = 0; k < lines - l; k++)                                                \
-                        for (int64_t i = 0; i < n; i++) {                                                  \
-                            T x = v[i * go + k * n];                                                       \
-                            A a = acc[k];                                                                  \
-                            a = acc[k] = NEXT;                                                             \
-                            o[i * go + k * n] = RESULT;                                                    \
-                        }                                                                                  \
-                }                                                                                          \
-            }                                                                                              \
+        if (step == 1) {                                                                                   \
+            NAME(lines, op)(lines, n, from, go, out, in);                                                  \
             return;                                                                                        \
         }                                                                                                  \
         for (int64_t at = 0; at < w; at += 256) {                                                          \
