@@ -47,13 +47,25 @@ static void FN(fill_field)(const fb_field *f, const int64_t in[3], const T *src,
             const int64_t hi = FB_MAX(FB_MIN(in[2] - f->start[2], f->len[2]), lo);
             if (f->phases == 1) {
                 for (int64_t u = 0; u < lo; u++) dst[u] = 0;
-                memcpy(dst + lo, row + lo, (size_t)(hi - lo) * sizeof(T));
+                if (FB_VECTOR < 64 || hi - lo > 8 * LANES) {
+                    memcpy(dst + lo, row + lo, (size_t)(hi - lo) * sizeof(T));
+                } else { /* short rows: a call each would take most of the time */
+                    int64_t u = lo;
+                    for (; u + LANES <= hi; u += LANES) *(VT *)(dst + u) = *(const VT *)(row + u);
+                    if (u < hi) FN(store_lanes)(dst + u, FN(load_lanes)((VT){0}, row + u, 0, hi - u), hi - u);
+                }
                 for (int64_t u = hi; u < f->pitch; u++) dst[u] = 0;
             } else if (f->phases == 2) {
-                for (int64_t t = 0; t < f->phase_len; t++) {
-                    const int64_t u = 2 * t;
-                    dst[t] = u >= lo && u < hi ? row[u] : 0;
-                    dst[t + f->phase_len] = u + 1 >= lo && u + 1 < hi ? row[u + 1] : 0;
+                const int64_t first = (lo + 1) / 2, last = FB_MAX(hi / 2, first); /* pairs that are real as a whole */
+                T *even = dst, *odd = dst + f->phase_len;
+                for (int64_t t = 0; t < first; t++) {
+                    even[t] = 2 * t >= lo && 2 * t < hi ? row[2 * t] : 0;
+                    odd[t] = 2 * t + 1 >= lo && 2 * t + 1 < hi ? row[2 * t + 1] : 0;
+                }
+                for (int64_t t = first; t < last; t++) even[t] = row[2 * t], odd[t] = row[2 * t + 1];
+                for (int64_t t = last; t < f->phase_len; t++) {
+                    even[t] = 2 * t >= lo && 2 * t < hi ? row[2 * t] : 0;
+                    odd[t] = 2 * t + 1 >= lo && 2 * t + 1 < hi ? row[2 * t + 1] : 0;
                 }
             } else {
                 for (int64_t h = 0; h < f->phases; h++)
@@ -197,10 +209,11 @@ static void FN(scatter)(const fb_gemm *g, int64_t batch, int64_t i, int64_t rows
 
 /* ---- one channel in, one out: no product to speak of, so taps go over rows directly -------------------------- */
 
-static void FN(plane_rows)(const int rows, const fb_pass *s, const T *field, const T *w, T add, T *dst)
+FB_INLINE void FN(plane_rows)(const int rows, const fb_pass *s, const T *field, const T *w, T add, T *dst)
 {
     for (int64_t x = 0; x < s->size[2]; x += LANES) {
         VT acc[4];
+#pragma GCC unroll 4
         for (int r = 0; r < rows; r++) acc[r] = add - (VT){0};
         for (int64_t t = 0; t < s->taps; t++) {
             const VT weight = w[s->tap[t]] - (VT){0};
@@ -230,6 +243,8 @@ static void FN(plane)(const fb_pass *s, const void *field_, const void *w_, cons
         int64_t y = 0;
         for (; y + 4 <= s->size[1]; y += 4)
             FN(plane_rows)(4, s, field + y * s->src_step[1], w_, add, dst + y * s->dst_step[1]);
+        for (; y + 2 <= s->size[1]; y += 2)
+            FN(plane_rows)(2, s, field + y * s->src_step[1], w_, add, dst + y * s->dst_step[1]);
         for (; y < s->size[1]; y++)
             FN(plane_rows)(1, s, field + y * s->src_step[1], w_, add, dst + y * s->dst_step[1]);
     }
@@ -239,22 +254,25 @@ static void FN(plane)(const fb_pass *s, const void *field_, const void *w_, cons
 static void FN(plane_weight)(const fb_pass *s, const void *field_, const void *gy_, void *gw_)
 {
     T *gw = gw_;
-    for (int64_t t = 0; t < s->taps; t += 8) {
-        const int64_t taps = FB_MIN(s->taps - t, 8);
-        VT acc[8] = {{0}};
+    for (int64_t t = 0; t < s->taps; t += 9) { /* nine sums at a time: all of a 3 x 3 kernel */
+        const int64_t taps = FB_MIN(s->taps - t, 9);
+        int64_t at[9];
+        for (int64_t k = 0; k < 9; k++) at[k] = s->at[t + FB_MIN(k, taps - 1)];
+        VT acc[9] = {{0}};
         const T *gy = gy_;
         for (int64_t z = 0; z < s->size[0]; z++)
             for (int64_t y = 0; y < s->size[1]; y++, gy += s->size[2]) {
                 const T *row = (const T *)field_ + z * s->src_step[0] + y * s->src_step[1];
                 for (int64_t x = 0; x < s->size[2]; x += LANES) {
                     const int64_t n = FB_MIN(s->size[2] - x, LANES);
-                    const VT d = FN(load_lanes)((VT){0}, gy + x, 0, n);
-                    if (taps == 8 && n == LANES) {
-#pragma GCC unroll 8
-                        for (int k = 0; k < 8; k++) acc[k] = MADD(acc[k], d, *(const VT *)(row + x + s->at[t + k]));
+                    if (n == LANES) {
+                        const VT d = *(const VT *)(gy + x);
+#pragma GCC unroll 9
+                        for (int k = 0; k < 9; k++) acc[k] = MADD(acc[k], d, *(const VT *)(row + x + at[k]));
                     } else {
-                        for (int64_t k = 0; k < taps; k++)
-                            acc[k] = MADD(acc[k], d, FN(load_lanes)((VT){0}, row + x + s->at[t + k], 0, n));
+                        const VT d = FN(load_lanes)((VT){0}, gy + x, 0, n);
+#pragma GCC unroll 9
+                        for (int k = 0; k < 9; k++) acc[k] = MADD(acc[k], d, FN(load_lanes)((VT){0}, row + x + at[k], 0, n));
                     }
                 }
             }

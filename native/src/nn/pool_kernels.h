@@ -43,6 +43,19 @@ static T FN(divisor)(const pool_job *p, int64_t oz, int64_t oy, int64_t ox)
     return (T)((w->hi[0][oz] - w->lo[0][oz]) * (w->hi[1][oy] - w->lo[1][oy]) * (w->hi[2][ox] - w->lo[2][ox]));
 }
 
+/* Sixteen running sums: a vector's worth at any width, and less rounding than one. */
+static T FN(run_sum)(const T *p, int64_t n)
+{
+    T part[16] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++) part[k] += p[i + k];
+    for (; i < n; i++) sum += p[i];
+    for (int w = 8; w; w /= 2)
+        for (int k = 0; k < w; k++) part[k] += part[k + w];
+    return sum + part[0];
+}
+
 static void FN(mean)(void *ctx, int64_t begin, int64_t end)
 {
     const pool_job *p = ctx;
@@ -55,13 +68,17 @@ static void FN(mean)(void *ctx, int64_t begin, int64_t end)
         for (int64_t ox = 0; ox < w->out[2]; ox++) {
             const int64_t x0 = w->lo[2][ox], x1 = w->hi[2][ox];
             T sum = 0;
-            bool any = false;
-            for (int64_t z = w->lo[0][oz]; z < w->hi[0][oz]; z++)
-                for (int64_t y = w->lo[1][oy]; y < w->hi[1][oy]; y++) {
-                    const T *line = in + (z * w->in[1] + y) * w->in[2];
-                    for (int64_t x = x0; x < x1; x++) sum += line[x];
-                    any = true;
+            const int64_t y0 = w->lo[1][oy], y1 = w->hi[1][oy];
+            const bool any = w->hi[0][oz] > w->lo[0][oz] && y1 > y0, whole = x1 - x0 == w->in[2];
+            for (int64_t z = w->lo[0][oz]; z < w->hi[0][oz]; z++) {
+                const T *line = in + (z * w->in[1] + y0) * w->in[2];
+                if (whole && (y1 - y0) * w->in[2] >= 16) { /* whole rows lie one after another */
+                    sum += FN(run_sum)(line, FB_MAX(y1 - y0, 0) * w->in[2]);
+                    continue;
                 }
+                for (int64_t y = y0; y < y1; y++, line += w->in[2])
+                    for (int64_t x = x0; x < x1; x++) sum += line[x];
+            }
             out[ox] = any && x1 > x0 ? sum / FN(divisor)(p, oz, oy, ox) : 0;
         }
     }
