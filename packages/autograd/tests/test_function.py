@@ -3,9 +3,8 @@
 import gc
 import weakref
 
-import pytest
-
 import flambeau as fb
+import pytest
 from flambeau.autograd import Function, grad
 from flambeau.autograd.function import once_differentiable
 
@@ -251,7 +250,8 @@ REFUSED = [
     (_returns(None), RuntimeError, "returned an incorrect number of gradients \\(expected 2, got 1\\)"),
     (_returns(3, None), TypeError, "expected Variable or None \\(got int\\)"),
     (_returns(None, fb.ones(1)), RuntimeError, "returned a gradient different from None at position 2, but the corresponding forward"),
-    (_returns(fb.ones(3, dtype=fb.float64), None), RuntimeError, "returned an invalid gradient at index 0 - got \\[3\\] but expected shape compatible with \\[2\\]"),
+    (_returns(fb.ones(3, dtype=fb.float64), None), RuntimeError,
+     "returned an invalid gradient at index 0 - got \\[3\\] but expected shape compatible with \\[2\\]"),
     (_bad_save, TypeError, "save_for_backward can only save variables, but argument is of type int"),
     (_written, RuntimeError, "has been modified by an inplace operation"),
     (_freed, RuntimeError, "Trying to backward through the graph a second time"),

@@ -1,8 +1,7 @@
 """Jacobians, Hessians and their products, against formulas."""
 
-import pytest
-
 import flambeau as fb
+import pytest
 from flambeau.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 
 

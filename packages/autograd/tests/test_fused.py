@@ -1,8 +1,7 @@
 """Derivatives that run as one loop give the bits that their operators give one by one (as they run when recorded)."""
 
-import pytest
-
 import flambeau as fb
+import pytest
 from flambeau.autograd import grad
 
 POSITIVE = ["sqrt", "rsqrt", "log2", "log10", "log1p", "reciprocal"]

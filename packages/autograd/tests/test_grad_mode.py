@@ -2,9 +2,8 @@
 
 import time
 
-import pytest
-
 import flambeau as fb
+import pytest
 
 x = fb.ones(1, requires_grad=True)
 

@@ -1,8 +1,7 @@
 """gradcheck finds wrong derivatives and passes right ones; anomaly detection names the culprit."""
 
-import pytest
-
 import flambeau as fb
+import pytest
 from flambeau.autograd import Function, GradcheckError, detect_anomaly, gradcheck, gradgradcheck, set_detect_anomaly
 
 

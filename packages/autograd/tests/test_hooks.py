@@ -3,9 +3,8 @@
 import gc
 import weakref
 
-import pytest
-
 import flambeau as fb
+import pytest
 from flambeau.autograd.graph import register_multi_grad_hook
 
 
@@ -116,10 +115,12 @@ def test_misuse_is_explained(call, error, text):
 
 
 def test_a_hook_over_its_leaf_does_not_keep_it_alive():
-    x = leaf(1.0)
-    x.register_hook(lambda g: x)
-    ref = weakref.ref(x)
-    del x
+    def watched():
+        x = leaf(1.0)
+        x.register_hook(lambda g: x)
+        return weakref.ref(x)
+
+    ref = watched()
     gc.collect()
     assert ref() is None
 

@@ -1,8 +1,7 @@
 """In-place writes and views: which histories change, and what is refused. Laws: as if the write had made a new tensor."""
 
-import pytest
-
 import flambeau as fb
+import pytest
 
 
 def leaf(*values):

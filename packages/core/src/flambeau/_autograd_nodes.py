@@ -286,15 +286,28 @@ def fbp_ag_function(key: int, n: int, grads: Any, n_inputs: int, grad_inputs: An
     return 0
 
 
-node_made: Callable[[Any], None] | None = None  # anomaly mode: called with each node's handle
-node_failed: Callable[[Any], None] | None = None
+node_made: Callable[[_Watched], None] | None = None  # anomaly mode: called for each node
+node_failed: Callable[[str, _Watched], None] | None = None
+
+
+def anomaly_mode() -> int:
+    """0: off, 1: failures are explained, 2: NaN is a failure, too."""
+    return lib.fb_ag_anomaly()
+
+
+def set_anomaly_mode(mode: int, made: Callable[[_Watched], None], failed: Callable[[str, _Watched], None]) -> None:
+    """From now on made(entry) is called for each recorded node, failed(name, entry) for one whose function failed."""
+    global node_made, node_failed
+    lib.fb_ag_set_anomaly(mode)
+    node_made, node_failed = (made, failed) if mode else (None, None)
+    lib.fbp_ag_watch_nodes(bool(mode))
 
 
 @ffi.def_extern()
 def fbp_ag_made(node: Any) -> int:
     try:
         if node_made is not None:
-            node_made(node)
+            node_made(watch(node))
     except BaseException as error:
         return park(error)
     return 0
@@ -304,7 +317,7 @@ def fbp_ag_made(node: Any) -> int:
 def fbp_ag_failed(node: Any) -> int:
     try:
         if node_failed is not None:
-            node_failed(node)
+            node_failed(ffi.string(lib.fb_ag_node_name(node)).decode(), watch(node))
     except BaseException as error:
         return park(error)
     return 0

@@ -7,38 +7,26 @@ import traceback
 import warnings
 from typing import Any
 
-from flambeau import _autograd_nodes as _nodes
-from flambeau._native import ffi, lib
+from flambeau._autograd_nodes import anomaly_mode, set_anomaly_mode
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
-def _made(node: Any) -> None:
-    entry = _nodes.watch(node)
+def _made(entry: Any) -> None:
     entry.metadata = {**(entry.metadata or {}), "traceback_": traceback.format_stack(sys._getframe(2))}
 
 
-def _failed(node: Any) -> None:
-    entry = _nodes.watch(node)
-    name = ffi.string(lib.fb_ag_node_name(node)).decode()
+def _failed(name: str, entry: Any) -> None:
     stack = (entry.metadata or {}).get("traceback_")
     if stack is None:
-        warnings.warn(
-            f"Error detected in {name}. No forward pass information available. Enable detect anomaly during forward pass for more "
-            "information.",
-            stacklevel=2,
-        )
+        text = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
-        warnings.warn(
-            f"Error detected in {name}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=2
-        )
+        text = f"Traceback of forward call that caused the error:\n{''.join(stack)}"
+    warnings.warn(f"Error detected in {name}. {text}", stacklevel=2)
 
 
 def _apply(mode: int) -> None:
-    lib.fb_ag_set_anomaly(mode)
-    _nodes.node_made = _made if mode else None
-    _nodes.node_failed = _failed if mode else None
-    lib.fbp_ag_watch_nodes(bool(mode))
+    set_anomaly_mode(mode, _made, _failed)
 
 
 class set_detect_anomaly:
@@ -50,7 +38,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.prev = lib.fb_ag_anomaly()
+        self.prev = anomaly_mode()
         _apply((2 if check_nan else 1) if mode else 0)
 
     def __enter__(self) -> None:
@@ -72,7 +60,7 @@ class detect_anomaly:
                       stacklevel=2)  # fmt: skip
 
     def __enter__(self) -> None:
-        self.prev = lib.fb_ag_anomaly()
+        self.prev = anomaly_mode()
         _apply(2 if self.check_nan else 1)
 
     def __exit__(self, *exc: object) -> None:
