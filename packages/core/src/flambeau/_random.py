@@ -27,8 +27,8 @@ class Generator:
         if not self._h:
             raise_error()
 
-    def __del__(self) -> None:
-        lib.fb_generator_release(self._h)
+    def __del__(self, _release: Any = lib.fb_generator_release) -> None:
+        _release(self._h)
 
     @property
     def device(self) -> device:
