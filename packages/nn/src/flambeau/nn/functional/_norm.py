@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import flambeau as fb
-from flambeau import Tensor
+from flambeau import Tensor, _nn
 
 from ._pool import avg_pool2d, avg_pool3d
 
@@ -99,12 +99,12 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         return input
     squares = input.mul(input)
     if input.dim() == 3:
-        squares = fb.nn.functional.pad(squares.unsqueeze(1), (0, 0, size // 2, (size - 1) // 2))
+        squares = _nn.pad(squares.unsqueeze(1), (0, 0, size // 2, (size - 1) // 2))
         mean = avg_pool2d(squares, (size, 1), stride=1).squeeze(1)
     else:
         n, channels, height = input.shape[:3]
         squares = squares.view(n, 1, channels, height, -1)
-        squares = fb.nn.functional.pad(squares, (0, 0, 0, 0, size // 2, (size - 1) // 2))
+        squares = _nn.pad(squares, (0, 0, 0, 0, size // 2, (size - 1) // 2))
         mean = avg_pool3d(squares, (size, 1, 1), stride=1).squeeze(1).view(input.shape)
     return input / mean.mul(alpha).add(k).pow(beta)
 
