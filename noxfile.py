@@ -87,7 +87,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def integration(session: nox.Session) -> None:
     """What only shows when packages meet; then each package with its declared dependencies alone."""
-    install(session, *names(), extra=("pytest", "hypothesis", "packaging", *NATIVE_TOOLS))
+    install(session, *names(), extra=("pytest", "hypothesis", "packaging", "scikit-learn", *NATIVE_TOOLS))
     run_pytest(session, "integration_tests", "--ignore=integration_tests/core_alone")
     session.run("python", "tools/version_matrix.py")
     for name in names():
