@@ -44,7 +44,7 @@ def record(case, tensors_in):
     entry["train"] = [summary(t) for t in tensors_in(torch, result)]
     entry["state"] = {k: summary(v) for k, v in layer.state_dict().items()}
     if case.grad:
-        total = sum((t * t).sum() for t in tensors_in(torch, result) if t.requires_grad)
+        total = sum(t.sin().sum() for t in tensors_in(torch, result) if t.requires_grad)
         if isinstance(total, torch.Tensor):
             total.backward()
             trained = [*layer.parameters(), *inputs]
