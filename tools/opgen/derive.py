@@ -9,6 +9,7 @@ with several results); its value an expression, in which stand for
 
 Gradients are summed over broadcast dimensions, cast to the input's dtype and made real for a real input by the engine. Further keys:
 
+    results = n              only the first n results have a history (default: those that users see)
     zeros = true             undefined gradients arrive as zeros; else, an operator that needs an undefined one is skipped
     not_implemented = "why"  instead of expressions: backward raises
     function = "name"        a C function of the type fb_backward_fn, with inputs = [...] that it differentiates and saves = [...],
@@ -26,7 +27,7 @@ from emit_c import NOTE, c_name
 from expression import ARG_TYPES, Compiler, ExpressionError, Value, const, input_position
 from model import Op
 
-SPECIAL = {"zeros", "not_implemented", "function", "inputs", "saves"}
+SPECIAL = {"zeros", "results", "not_implemented", "function", "inputs", "saves"}
 
 
 @dataclass
@@ -59,8 +60,8 @@ class Rule:
         grad = op.get("grad")
         self.grad = {"function": grad} if isinstance(grad, str) else dict(grad)
         hidden = op.get("save") or []
-        self.shown = len(op.returns) - len(hidden)
-        if hidden and op.names[self.shown:] != list(hidden):
+        self.shown = min(len(op.returns) - len(hidden), self.grad.get("results", len(op.returns)))
+        if hidden and op.names[len(op.returns) - len(hidden):] != list(hidden):
             op.fail(f"save={hidden} are not the trailing results of {op.sig}")
         for key in self.grad:
             if key in SPECIAL:

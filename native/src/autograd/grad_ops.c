@@ -160,10 +160,9 @@ fb_tensor *fb_gradient_dense_copy(fb_tensor *grad, const fb_meta *g)
 
 fb_tensor *fb_gradient_part(fb_tensor *whole, const fb_meta *base, const fb_meta *view)
 {
-    int64_t offset = view->offset - base->offset;
-
-    if (!fb_grad_enabled()) return fb_view_of(whole, view->ndim, view->sizes, view->strides, whole->offset + offset);
-    return fb_as_strided(whole, fb_meta_shape(view), fb_meta_strides(view), whole->offset + offset);
+    /* Under create_graph the view finds its node by itself, as any view of a tensor with a history does; an as_strided that is
+     * recorded would save `whole`, which is about to be written to. */
+    return fb_view_of(whole, view->ndim, view->sizes, view->strides, whole->offset + view->offset - base->offset);
 }
 
 fb_status fb_gradient_overwrite(fb_tensor *part, fb_tensor *value)

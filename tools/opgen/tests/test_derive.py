@@ -119,6 +119,12 @@ def test_internal_results_are_saved_and_get_no_gradient():
     assert ".n_results = 1" in text
 
 
+def test_results_may_be_left_without_history():
+    text = rule({"sig": "(self: Tensor) -> (Tensor a, Tensor b)", "grad": {"results": 1, "self": "grad * result1"}})
+    assert ".n_results = 1" in text
+    assert saves(text) == {"result1": ({"DATA", "RESULT"}, 1)}
+
+
 def test_an_undefined_gradient_skips_what_needs_it():
     text = rule({"sig": "(self: Tensor) -> (Tensor a, Tensor b)", "grad": {"self": "grads[0] * 2 + grads[1]"}})
     assert re.search(r"if \(grads\[0\] && !\(t\d+ = fb_mul\(grads\[0\]", text)
