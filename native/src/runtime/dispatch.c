@@ -61,8 +61,11 @@ fb_status fb_dispatch(fb_frame *f)
     for (int i = 0; i < f->n_in; i++)
         if (FB_LIKELY(f->in[i] != NULL)) keys |= keys_of(f->in[i]);
     if (f->flags & (FB_F_OUT_GIVEN | FB_F_IN_PLACE))
-        for (int i = 0; i < f->n_out; i++)
-            if (f->out[i]) keys |= keys_of(f->out[i]);
+        for (int i = 0; i < f->n_out; i++) {
+            if (!f->out[i]) continue;
+            keys |= keys_of(f->out[i]);
+            if (FB_UNLIKELY(f->out[i]->flags & FB_T_INFERENCE) && fb_check_inplace(f->out[i], false) != FB_OK) return FB_FAIL;
+        }
     keys &= f->below & ~layers.excluded & atomic_load_explicit(&active, memory_order_relaxed);
     if (FB_LIKELY(!keys)) return fb_backend_run(f);
     return handlers[31 - __builtin_clz(keys)](f);

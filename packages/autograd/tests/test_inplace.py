@@ -149,6 +149,13 @@ def _inference():
     t.mul_(leaf(1.0))
 
 
+def _inference_alone():
+    with fb.inference_mode():
+        t = fb.ones(1)
+        t.add_(1)
+    t.add_(1)
+
+
 def _saved_inference():
     with fb.inference_mode():
         t = fb.ones(1, dtype=fb.float64)
@@ -163,6 +170,7 @@ REFUSED = [
     (_no_grad_view, "A view was created in no_grad mode and is being modified inplace with grad mode enabled."),
     (_out, "add\\(\\): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."),
     (_inference, "Inplace update to inference tensor outside InferenceMode is not allowed."),
+    (_inference_alone, "Inplace update to inference tensor outside InferenceMode is not allowed."),
     (_saved_inference, "Inference tensors cannot be saved for backward."),
 ]
 
