@@ -53,15 +53,16 @@ class TreeMixin:
         self, get_members_fn: Callable, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """The entries, None apart, that ``get_members_fn`` gives for this module and those below it."""
-        seen = set()
+        seen: dict[int, Any] = {}  # by id: a tensor's hash would be a call into Python
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
+            dot = path and path + "."
             for name, value in get_members_fn(module):
-                if value is None or value in seen:
+                if value is None or id(value) in seen:
                     continue
                 if remove_duplicate:
-                    seen.add(value)
-                yield f"{path}.{name}" if path else name, value
+                    seen[id(value)] = value
+                yield dot + name, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once; ``recurse=False`` leaves out those of submodules."""
