@@ -223,6 +223,7 @@ static fb_status layer(fb_frame *f)
     bool in_place = f->flags & FB_F_IN_PLACE;
     uint64_t needs;
 
+    if (FB_UNLIKELY(fb_inference_mode())) return run_below(f); /* also where enable_grad() was called within it */
     if (FB_UNLIKELY(!rule)) {
         if (op->flags & FB_OP_NONDIFF) return run_below(f);
         rule = &missing_rule;

@@ -98,6 +98,8 @@ def test_inference_tensors_have_no_version_and_no_history():
         assert fb.is_inference_mode_enabled()
         assert not (x * 2).requires_grad
         t.add_(1)
+        with fb.enable_grad():
+            assert not (x * 2).requires_grad
         with fb.inference_mode(False):
             assert not fb.is_inference_mode_enabled()
             assert (x * 2).requires_grad
