@@ -12,7 +12,8 @@
 typedef void (*fb_block_fn)(int64_t n, void *const *out, void *const *in, const void *params);
 
 enum { FB_EW_MAX = 14 }; /* operands */
-enum { FB_RULE_PROMOTE, FB_RULE_FLOAT, FB_RULE_NONE };
+/* promote; the same, then integers become the default float, or bool int64; the first c input's own */
+enum { FB_RULE_PROMOTE, FB_RULE_FLOAT, FB_RULE_NONE, FB_RULE_LONG };
 
 /* bodies[isa]: an array of FB_N_DTYPES bodies by compute dtype; NULL where there is none. An integer dtype
  * without a body runs in int64 where that has one, a half in float. */

@@ -34,7 +34,7 @@ static double polygamma(int64_t n, double x)
 {
     double f = tgamma((double)n + 1), sign = n & 1 ? 1 : -1;
     if (x > 0) return sign * f * hurwitz_zeta((double)n + 1, x);
-    if (x == floor(x)) return n & 1 ? (double)INFINITY : (double)NAN; /* a pole */
+    if (x == floor(x)) return sign * (double)INFINITY; /* a pole */
     /* up to positive arguments: psi_n(x) = psi_n(x + 1) - (-1)^n n! x^(-n-1) */
     double sum = 0;
     if (x < -1e6) return (double)NAN;

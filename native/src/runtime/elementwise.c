@@ -34,6 +34,7 @@ static fb_dtype common_dtype(const fb_frame *f, const fb_ew *ew)
     if (ew->rule != FB_RULE_NONE && (!same || wrapped)) first = fb_result_type(n, counted);
     if (first == FB_NONE) return n ? FB_NONE : FB_BOOL; /* no c slot: only b and i */
     if (ew->rule == FB_RULE_FLOAT && first <= FB_U64) return fb_default_dtype();
+    if (ew->rule == FB_RULE_LONG && first == FB_BOOL) return FB_I64;
     return (fb_dtype)first;
 }
 

@@ -99,6 +99,13 @@ fb_status fb_masked_fill_infer(fb_frame *f)
     return fb_ew_infer(f);
 }
 
+fb_status fb_abs_infer(fb_frame *f)
+{
+    if ((f->flags & FB_F_IN_PLACE) && fb_is_complex(f->in[0]->dtype))
+        return fb_fail(FB_ERUNTIME, "In-place abs is not supported for complex tensors.");
+    return fb_ew_infer(f);
+}
+
 fb_status fb_sign_infer(fb_frame *f)
 {
     if (fb_is_complex(f->in[0]->dtype))
@@ -158,6 +165,10 @@ fb_status fb_polar_infer(fb_frame *f) /* complex too */
     if (a->dtype != b->dtype)
         return fb_fail(FB_ERUNTIME, "Expected object of scalar type %s but got scalar type %s for second argument",
                        fb_dtype_label((fb_dtype)a->dtype), fb_dtype_label((fb_dtype)b->dtype));
+    fb_dtype result = fb_complex_of((fb_dtype)a->dtype);
+    if ((f->flags & FB_F_OUT_GIVEN) && f->out[0]->dtype != result)
+        return fb_fail(FB_ERUNTIME, "Expected object of scalar type %s but got scalar type %s for argument 'out'", fb_dtype_label(result),
+                       fb_dtype_label((fb_dtype)f->out[0]->dtype));
     return fb_ew_infer(f);
 }
 

@@ -507,7 +507,9 @@ static fb_status result_dtype(const fb_frame *f, const fb_reduce *family, const 
     *common = call->dtype != FB_NONE ? call->dtype : (fb_dtype)d;
     switch (family->rule) {
     case FB_RED_SUM:
-        if (call->dtype == FB_NONE && d <= FB_U64) *common = FB_I64;
+        if (call->dtype != FB_NONE) break;
+        if (d <= FB_U64) *common = FB_I64;
+        if (f->flags & FB_F_OUT_GIVEN) *common = (fb_dtype)f->out[0]->dtype;
         break;
     case FB_RED_TO_FLOAT:
         if (d <= FB_U64) *common = fb_default_dtype();

@@ -74,8 +74,10 @@ static fb_tensor *prepared(fb_tensor *t, int via, int dtype)
 }
 
 /* ---- cumulative ---------------------------------------------------------------------------------- */
-static fb_dtype scan_dtype(const fb_tensor *t, fb_dtype asked)
+static fb_dtype scan_dtype(const fb_frame *f, fb_dtype asked)
 {
+    const fb_tensor *t = f->in[0];
+    if (asked == FB_NONE && (f->flags & FB_F_OUT_GIVEN)) return (fb_dtype)f->out[0]->dtype;
     return asked != FB_NONE ? asked : t->dtype <= FB_U64 ? FB_I64 : (fb_dtype)t->dtype;
 }
 
@@ -115,14 +117,14 @@ static fb_status infer_scan(fb_frame *f, int64_t dim, fb_dtype dtype)
     fb_status fb_##name##_infer(fb_frame *f)                                                               \
     {                                                                                                      \
         const struct fb_p_##name *p = f->params;                                                           \
-        return infer_scan(f, p->dim, scan_dtype(f->in[0], p->dtype));                                      \
+        return infer_scan(f, p->dim, scan_dtype(f, p->dtype));                                      \
     }                                                                                                      \
     fb_status fb_##name##_kernel(fb_frame *f)                                                              \
     {                                                                                                      \
         const struct fb_p_##name *p = f->params;                                                           \
         int64_t dim;                                                                                       \
         FB_TRY(fb_wrap_dim(p->dim, f->in[0]->ndim, &dim));                                                 \
-        return scan(f, kind, dim, scan_dtype(f->in[0], p->dtype), back);                                   \
+        return scan(f, kind, dim, scan_dtype(f, p->dtype), back);                                   \
     }
 SCAN_OP(cumsum, FB_SCAN_SUM, false)
 SCAN_OP(cumsum_reversed, FB_SCAN_SUM, true)
@@ -158,77 +160,6 @@ static fb_status extreme(fb_frame *f, int kind)
 }
 fb_status fb_cummax_kernel(fb_frame *f) { return extreme(f, FB_SCAN_MAX); }
 fb_status fb_cummin_kernel(fb_frame *f) { return extreme(f, FB_SCAN_MIN); }
-
-/* ---- the derivative of cumprod --------------------------------------------------------------------- */
-/* grad_i = sum over k >= i of g_k prod(x_j, j <= k, j != i). Before a line's first zero that is a reversed cumulative
- * sum of g y, divided by x; at the zero the products leave it out; after it every product holds it. */
-fb_status fb_cumprod_backward_infer(fb_frame *f) { return fb_out_like(f, 0, f->in[1], (fb_dtype)f->in[1]->dtype); }
-
-fb_status fb_cumprod_backward_kernel(fb_frame *f)
-{
-    int64_t dim, n, step;
-    FB_TRY(fb_wrap_dim(((const struct fb_p_cumprod_backward *)f->params)->dim, f->in[1]->ndim, &dim));
-    fb_tensor *out = f->out[0], *g = NULL, *x = NULL, *y = NULL, *r = NULL;
-    fb_status status = FB_FAIL;
-    bool complex = fb_is_complex(f->in[1]->dtype);
-    fb_dtype wide = complex ? FB_C128 : FB_F64;
-    if (out->numel == 0) return FB_OK;
-    if (!(g = fb_contiguous_as(f->in[0], wide)) || !(x = fb_contiguous_as(f->in[1], wide)) || !(y = fb_contiguous_as(f->in[2], wide)) ||
-        !(r = fb_new(out->ndim, out->sizes, NULL, wide, out->device)))
-        goto done;
-    lines l = lines_of(out, dim);
-    n = l.n;
-    step = l.inner;
-    for (int64_t o = 0; o < l.outer; o++)
-        for (int64_t c = 0; c < l.inner; c++) {
-            int64_t at = o * n * step + c, zero = 0;
-            if (complex) {
-                const _Complex double *pg = (_Complex double *)fb_ptr(g) + at, *px = (_Complex double *)fb_ptr(x) + at,
-                                      *py = (_Complex double *)fb_ptr(y) + at;
-                _Complex double *pr = (_Complex double *)fb_ptr(r) + at, sum = 0, product;
-                while (zero < n && px[zero * step] != 0) zero++;
-                for (int64_t i = zero + 1; i < n; i++) pr[i * step] = 0;
-                if (zero < n) {
-                    product = zero ? py[(zero - 1) * step] : 1;
-                    for (int64_t k = zero; k < n; k++) {
-                        if (k > zero) product *= px[k * step];
-                        sum += pg[k * step] * ~product;
-                    }
-                    pr[zero * step] = sum;
-                }
-                sum = 0;
-                for (int64_t i = zero - 1; i >= 0; i--) {
-                    sum += pg[i * step] * ~py[i * step];
-                    pr[i * step] = sum / ~px[i * step];
-                }
-            } else {
-                const double *pg = (double *)fb_ptr(g) + at, *px = (double *)fb_ptr(x) + at, *py = (double *)fb_ptr(y) + at;
-                double *pr = (double *)fb_ptr(r) + at, sum = 0, product;
-                while (zero < n && px[zero * step] != 0) zero++;
-                for (int64_t i = zero + 1; i < n; i++) pr[i * step] = 0;
-                if (zero < n) {
-                    product = zero ? py[(zero - 1) * step] : 1;
-                    for (int64_t k = zero; k < n; k++) {
-                        if (k > zero) product *= px[k * step];
-                        sum += pg[k * step] * product;
-                    }
-                    pr[zero * step] = sum;
-                }
-                sum = 0;
-                for (int64_t i = zero - 1; i >= 0; i--) {
-                    sum += pg[i * step] * py[i * step];
-                    pr[i * step] = sum / px[i * step];
-                }
-            }
-        }
-    status = fb_copy_data(out, r);
-done:
-    fb_release(g);
-    fb_release(x);
-    fb_release(y);
-    fb_release(r);
-    return status;
-}
 
 /* ---- softmax --------------------------------------------------------------------------------------- */
 /* in: the input, or the result for a derivative; dtype: what values are rounded to before and after. */
