@@ -41,6 +41,7 @@ struct fb_storage {
     fb_device device;
     char *data;           /* NULL when empty or on meta */
     int64_t bytes;
+    int64_t capacity;     /* what was allocated: a storage that shrinks keeps it, since tensors may still reach there */
     void (*deleter)(void *ctx); /* memory that is not ours; NULL: fb_free(data) */
     void *ctx;
     _Alignas(16) char small[16]; /* data of a single element: no second allocation for a 0-d tensor */

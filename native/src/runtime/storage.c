@@ -8,7 +8,7 @@ fb_storage *fb_storage_new(int64_t bytes, fb_device device)
 
     if (bytes < 0) return fb_fail_null(FB_EVALUE, "storage: bytes=%lld must not be negative", (long long)bytes);
     if (!(s = fb_small_alloc(sizeof *s))) return NULL;
-    *s = (fb_storage){.refs = 1, .resizable = true, .device = device, .bytes = bytes};
+    *s = (fb_storage){.refs = 1, .resizable = true, .device = device, .bytes = bytes, .capacity = bytes};
     if (device.type == FB_META || bytes == 0)
         s->data = NULL;
     else if (bytes <= (int64_t)sizeof s->small)
@@ -49,21 +49,14 @@ fb_status fb_storage_resize(fb_storage *s, int64_t bytes)
 
     if (bytes < 0) return fb_fail(FB_EVALUE, "resize: bytes=%lld must not be negative", (long long)bytes);
     if (!s->resizable) return fb_fail(FB_ERUNTIME, "Trying to resize storage that is not resizable");
-    if (s->device.type != FB_META && bytes > 0) {
-        if (bytes <= (int64_t)sizeof s->small && s->data == s->small) {
-            s->bytes = bytes;
-            return FB_OK;
-        }
+    if (s->device.type != FB_META && bytes > s->capacity && !(s->data == s->small && bytes <= (int64_t)sizeof s->small)) {
         if (!(data = fb_alloc(bytes))) return FB_FAIL;
         if (s->data) memcpy(data, s->data, (size_t)FB_MIN(bytes, s->bytes));
         free_data(s);
         s->data = data;
         s->deleter = NULL;
-    } else if (s->device.type != FB_META) {
-        free_data(s);
-        s->data = NULL;
-        s->deleter = NULL;
     }
+    s->capacity = FB_MAX(s->capacity, bytes);
     s->bytes = bytes;
     return FB_OK;
 }

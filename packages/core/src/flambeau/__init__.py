@@ -43,6 +43,9 @@ globals().update(_functions.EXPORTS)
 
 from ._misc import *  # noqa: F403
 from ._random import *  # noqa: F403
+from ._storage import TypedStorage, UntypedStorage
+from . import _copying, _storage
+globals().update(_storage.LEGACY)
 from ._grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from . import _autograd_hooks
 from ._lazy import lazy_attribute as __getattr__  # noqa: E402

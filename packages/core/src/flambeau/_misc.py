@@ -8,6 +8,7 @@ from typing import Any
 from ._binding import raise_error, real_handle
 from ._dtype import DTYPES, dtype, get_default_dtype
 from ._native import ffi, lib
+from ._storage import is_storage
 from ._tensor_base import Tensor, new_tensor
 
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
@@ -56,10 +57,6 @@ def is_inference(input: Tensor) -> bool:
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
-
-
-def is_storage(obj: Any) -> bool:
-    return False
 
 
 def numel(input: Tensor) -> int:
