@@ -240,3 +240,28 @@ def test_an_interrupt_reaches_python():
         timer.join()
         for _ in range(1000):  # it may come after the run
             pass
+
+
+def test_edges_and_versions_can_be_asked_for_and_changed():
+    from flambeau.autograd import Variable
+    from flambeau.autograd.graph import get_gradient_edge, increment_version
+
+    x = leaf(2.0)
+    y = x * x
+    assert get_gradient_edge(y).node is y.grad_fn
+    assert get_gradient_edge(x).node.name() == "AccumulateGrad"
+    with pytest.raises(RuntimeError, match="It is not possible to get the gradient edge for a Tensor that does not require gradients"):
+        get_gradient_edge(fb.ones(1))
+    increment_version(x)
+    assert x._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+    v = Variable(fb.ones(1), requires_grad=True)
+    assert v.requires_grad
+    assert isinstance(v, Variable)
+
+
+def test_batches_of_weights_give_batches_of_gradients():
+    x = leaf(1.0, 2.0)
+    (jacobian,) = grad(x * x, x, fb.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=fb.float64), is_grads_batched=True)
+    assert jacobian.tolist() == [[2.0, 0.0], [0.0, 4.0]]
