@@ -11,7 +11,7 @@ typedef struct unfold {
     const void *field;
     int64_t batch_step, image_step; /* in the field */
     int64_t dst_image_step;
-    const int64_t *koff;            /* offset of each (channel, tap) */
+    const int64_t *koff; /* offset of each (channel, tap) */
 } unfold;
 
 typedef struct gradient {
@@ -19,12 +19,12 @@ typedef struct gradient {
     int64_t total, image_step;
 } gradient;
 
-#define T float
+#define T    float
 #define NAME f32
 #define MADD FMA_F32
 #include "kernels/conv_field.h"
 
-#define T double
+#define T    double
 #define NAME f64
 #define MADD FMA_F64
 #include "kernels/conv_field.h"
@@ -45,7 +45,10 @@ static const kind kinds[2] = {
     {FB_GEMM_F64, 8, unfold_b_f64, unfold_t_f64, panel_gy_f64, scatter_f64, plane_f64, plane_weight_f64},
 };
 
-static int64_t volume(const int64_t e[3]) { return e[0] * e[1] * e[2]; }
+static int64_t volume(const int64_t e[3])
+{
+    return e[0] * e[1] * e[2];
+}
 
 /* ---- fields of a group of images ---- */
 
@@ -62,11 +65,14 @@ static void fill_chunk(void *ctx, int64_t chunk)
     const fields *a = ctx;
     const int64_t end = FB_MIN((chunk + 1) * a->per_chunk, a->planes), in = volume(a->in);
     for (int64_t i = chunk * a->per_chunk; i < end; i++) {
-        if (a->of->size == 4) fill_field_f32(a->f, a->in, (const float *)a->src + i * in, (float *)a->dst + i * a->f->vol);
-        else fill_field_f64(a->f, a->in, (const double *)a->src + i * in, (double *)a->dst + i * a->f->vol);
+        if (a->of->size == 4)
+            fill_field_f32(a->f, a->in, (const float *)a->src + i * in, (float *)a->dst + i * a->f->vol);
+        else
+            fill_field_f64(a->f, a->in, (const double *)a->src + i * in, (double *)a->dst + i * a->f->vol);
     }
 }
-static void fill_fields(const kind *of, const fb_field *f, const int64_t in[3], const char *src, char *dst, int64_t planes)
+static void fill_fields(const kind *of, const fb_field *f, const int64_t in[3], const char *src, char *dst,
+                        int64_t planes)
 {
     fields a = {of, f, in, src, dst, planes, FB_MAX(65536 / FB_MAX(f->vol, 1), 1)};
     fb_parallel((planes + a.per_chunk - 1) / a.per_chunk, fill_chunk, &a);
@@ -81,7 +87,7 @@ typedef struct correlation {
     const int64_t *src_size, *dst_size;
     int64_t src_channels, dst_channels; /* of a group */
     const char *src;
-    const char *const *w;  /* for each pass: weights (groups, dst channel, (src channel, tap)) */
+    const char *const *w; /* for each pass: weights (groups, dst channel, (src channel, tap)) */
     const char *bias;
     char *dst;
 } correlation;
@@ -97,7 +103,8 @@ static void depthwise_chunk(void *ctx, int64_t chunk)
     depthwise *d = ctx;
     const correlation *r = d->r;
     const fb_field *f = &r->plan->field;
-    const int64_t size = r->of->size, planes = r->c->n * r->c->groups, in = volume(r->src_size), out = volume(r->dst_size);
+    const int64_t size = r->of->size, planes = r->c->n * r->c->groups, in = volume(r->src_size),
+                  out = volume(r->dst_size);
     const int64_t weights = volume(r->c->k), end = FB_MIN((chunk + 1) * d->per_chunk, planes);
     char *field = fb_alloc((f->vol + FB_VECTOR) * size);
     if (!field) {
@@ -113,14 +120,16 @@ static void depthwise_chunk(void *ctx, int64_t chunk)
             const int64_t channel = i % r->c->groups * r->dst_channels + o;
             for (int64_t p = 0; p < r->plan->n_passes; p++)
                 r->of->plane(&r->plan->pass[p], field, r->w[0] + channel * weights * size,
-                             r->bias ? r->bias + channel * size : NULL, r->dst + (i * r->dst_channels + o) * out * size);
+                             r->bias ? r->bias + channel * size : NULL,
+                             r->dst + (i * r->dst_channels + o) * out * size);
         }
     }
     fb_free(field);
 }
 static fb_status run_depthwise(const correlation *r)
 {
-    const int64_t planes = r->c->n * r->c->groups, work = volume(r->dst_size) * volume(r->c->k) * r->dst_channels;
+    const int64_t planes = r->c->n * r->c->groups,
+                  work = volume(r->dst_size) * volume(r->c->k) * r->dst_channels;
     depthwise d = {r, FB_MAX(200000 / FB_MAX(work, 1), 1), false};
     fb_parallel((planes + d.per_chunk - 1) / d.per_chunk, depthwise_chunk, &d);
     return d.failed ? fb_fail(FB_EMEMORY, "convolution: out of memory") : FB_OK;
@@ -132,7 +141,8 @@ static fb_status run_correlation(const correlation *r)
     const fb_field *f = &r->plan->field;
     const int64_t size = r->of->size, src_vol = volume(r->src_size), dst_vol = volume(r->dst_size);
     const int64_t channels = c->groups * r->src_channels, image = channels * f->vol;
-    const int64_t together = f->direct ? c->n : FB_MIN(FB_MAX(FIELD_BYTES / FB_MAX(image * size, 1), 1), c->n);
+    const int64_t together =
+        f->direct ? c->n : FB_MIN(FB_MAX(FIELD_BYTES / FB_MAX(image * size, 1), 1), c->n);
     const int64_t taps = volume(c->k), cols = FB_K(gemm_cols)(r->of->type);
     char *field = f->direct ? NULL : fb_alloc(together * image * size);
     int64_t *koff = fb_alloc(r->src_channels * taps * 8), *offset = fb_alloc(together * c->groups * 8);
@@ -155,16 +165,32 @@ static fb_status run_correlation(const correlation *r)
             const bool dense = s->dst_step[2] == 1 && s->dst_step[1] == s->size[2] && s->total == dst_vol;
             const int64_t k = r->src_channels * s->taps;
             for (int64_t b = 0; b < n * c->groups; b++) offset[b] = b % c->groups * r->dst_channels * k;
-            const unfold u = {s, f->direct ? src : field, r->src_channels * f->vol, image,
-                              c->groups * r->dst_channels * dst_vol, koff};
+            const unfold u = {s,
+                              f->direct ? src : field,
+                              r->src_channels * f->vol,
+                              image,
+                              c->groups * r->dst_channels * dst_vol,
+                              koff};
             const fb_gemm_operand a = {r->w[i], k, 1, 0, offset};
-            const fb_gemm g = {
-                .type = type, .m = r->dst_channels, .n = fold ? n * s->total : s->total, .k = k,
-                .batch = fold ? c->groups : n * c->groups, .panel_a = pack.panel_a, .pack_b = r->of->unfold_b,
-                .a_ctx = &a, .b_ctx = &u, .c = r->dst + n0 * c->groups * r->dst_channels * dst_vol * size,
-                .c_row = dst_vol, .c_col = 1, .c_step = r->dst_channels * dst_vol, .alpha = fb_float(1),
-                .beta = fb_float(0), .row_bias = r->bias, .bias_groups = c->groups,
-                .finish = fold || !dense ? r->of->scatter : NULL, .blas = FB_NONE};
+            const fb_gemm g = {.type = type,
+                               .m = r->dst_channels,
+                               .n = fold ? n * s->total : s->total,
+                               .k = k,
+                               .batch = fold ? c->groups : n * c->groups,
+                               .panel_a = pack.panel_a,
+                               .pack_b = r->of->unfold_b,
+                               .a_ctx = &a,
+                               .b_ctx = &u,
+                               .c = r->dst + n0 * c->groups * r->dst_channels * dst_vol * size,
+                               .c_row = dst_vol,
+                               .c_col = 1,
+                               .c_step = r->dst_channels * dst_vol,
+                               .alpha = fb_float(1),
+                               .beta = fb_float(0),
+                               .row_bias = r->bias,
+                               .bias_groups = c->groups,
+                               .finish = fold || !dense ? r->of->scatter : NULL,
+                               .blas = FB_NONE};
             status = FB_K(gemm_run)(&g);
         }
     }
@@ -180,7 +206,8 @@ fb_status FB_K(conv_forward)(const fb_conv *c, const void *x, const void *w, con
     if (c->n == 0 || c->groups * c->oc == 0 || volume(c->out) == 0) return FB_OK;
     FB_TRY(fb_conv_plan_forward(c, &plan));
     const char *const weights = w;
-    const correlation r = {c, &kinds[c->dtype == FB_F64], &plan, c->in, c->out, c->ic, c->oc, x, &weights, bias, y};
+    const correlation r = {
+        c, &kinds[c->dtype == FB_F64], &plan, c->in, c->out, c->ic, c->oc, x, &weights, bias, y};
     const fb_status status = c->ic == 1 && c->oc <= 4 ? run_depthwise(&r) : run_correlation(&r);
     fb_conv_plan_free(&plan);
     return status;
@@ -201,9 +228,11 @@ static void turn_chunk(void *ctx, int64_t gi)
     for (int64_t o = 0; o < c->oc; o++) {
         const int64_t src = ((group * c->oc + o) * c->ic + i) * taps, dst = (gi * c->oc + o) * t->s->taps;
         if (c->dtype == FB_F64)
-            for (int64_t k = 0; k < t->s->taps; k++) ((double *)t->to)[dst + k] = ((const double *)t->from)[src + t->s->tap[k]];
+            for (int64_t k = 0; k < t->s->taps; k++)
+                ((double *)t->to)[dst + k] = ((const double *)t->from)[src + t->s->tap[k]];
         else
-            for (int64_t k = 0; k < t->s->taps; k++) ((float *)t->to)[dst + k] = ((const float *)t->from)[src + t->s->tap[k]];
+            for (int64_t k = 0; k < t->s->taps; k++)
+                ((float *)t->to)[dst + k] = ((const float *)t->from)[src + t->s->tap[k]];
     }
 }
 
@@ -224,7 +253,8 @@ fb_status FB_K(conv_input_grad)(const fb_conv *c, const void *gy, const void *w,
         char *room = fb_alloc(FB_MAX(weights * of->size, 1)), *next = room;
         const char **each = fb_alloc(plan.n_passes * (int64_t)sizeof *each);
         if (room && each) {
-            for (int64_t i = 0; i < plan.n_passes; i++) { /* each tap belongs to one pass of those that differ in it */
+            for (int64_t i = 0; i < plan.n_passes;
+                 i++) { /* each tap belongs to one pass of those that differ in it */
                 turned t = {c, &plan.pass[i], w, next};
                 each[i] = next;
                 if (plan.pass[i].total == 0) continue;
@@ -271,7 +301,8 @@ static void depthwise_weight_chunk(void *ctx, int64_t group)
         fill.src = d->x + (n * c->groups + group) * in * size;
         fill_chunk(&fill, 0);
         for (int64_t o = 0; o < c->oc; o++)
-            d->of->plane_weight(d->plan->pass, field, d->gy + ((n * c->groups + group) * c->oc + o) * out * size,
+            d->of->plane_weight(d->plan->pass, field,
+                                d->gy + ((n * c->groups + group) * c->oc + o) * out * size,
                                 d->gw + (group * c->oc + o) * taps * size);
     }
     fb_free(field);
@@ -310,10 +341,24 @@ fb_status FB_K(conv_weight_grad)(const fb_conv *c, const void *x, const void *gy
         const char *src = (const char *)x + n0 * channels * in * size;
         if (!f->direct) fill_fields(of, f, c->in, src, field, n * channels);
         const unfold u = {plan.pass, f->direct ? src : field, c->ic * f->vol, image, 0, koff};
-        const gradient a = {(const char *)gy + n0 * c->groups * c->oc * out * size, out, c->groups * c->oc * out};
-        const fb_gemm g = {.type = of->type, .m = c->oc, .n = k, .k = n * out, .batch = c->groups, .panel_a = of->panel_gy,
-                           .pack_b = of->unfold_t, .a_ctx = &a, .b_ctx = &u, .c = gw, .c_row = k, .c_col = 1,
-                           .c_step = c->oc * k, .alpha = fb_float(1), .beta = fb_float(n0 ? 1 : 0), .blas = FB_NONE};
+        const gradient a = {(const char *)gy + n0 * c->groups * c->oc * out * size, out,
+                            c->groups * c->oc * out};
+        const fb_gemm g = {.type = of->type,
+                           .m = c->oc,
+                           .n = k,
+                           .k = n * out,
+                           .batch = c->groups,
+                           .panel_a = of->panel_gy,
+                           .pack_b = of->unfold_t,
+                           .a_ctx = &a,
+                           .b_ctx = &u,
+                           .c = gw,
+                           .c_row = k,
+                           .c_col = 1,
+                           .c_step = c->oc * k,
+                           .alpha = fb_float(1),
+                           .beta = fb_float(n0 ? 1 : 0),
+                           .blas = FB_NONE};
         status = FB_K(gemm_run)(&g);
     }
     fb_free(field);
@@ -337,8 +382,10 @@ static void bias_chunk(void *ctx, int64_t channel)
         sum += s->c->dtype == FB_F64 ? row_sum_f64(out, (const double *)s->gy + at)
                                      : (double)row_sum_f32(out, (const float *)s->gy + at);
     }
-    if (s->c->dtype == FB_F64) ((double *)s->gb)[channel] = sum;
-    else ((float *)s->gb)[channel] = (float)sum;
+    if (s->c->dtype == FB_F64)
+        ((double *)s->gb)[channel] = sum;
+    else
+        ((float *)s->gb)[channel] = (float)sum;
 }
 fb_status FB_K(conv_bias_grad)(const fb_conv *c, const void *gy, void *gb)
 {
@@ -346,6 +393,7 @@ fb_status FB_K(conv_bias_grad)(const fb_conv *c, const void *gy, void *gb)
     const int64_t channels = c->groups * c->oc;
     if (c->n * volume(c->out) * channels < 32768)
         for (int64_t i = 0; i < channels; i++) bias_chunk(&s, i);
-    else fb_parallel(channels, bias_chunk, &s);
+    else
+        fb_parallel(channels, bias_chunk, &s);
     return FB_OK;
 }

@@ -8,8 +8,8 @@
 #include "runtime/core.h"
 
 typedef struct fb_conv {
-    fb_dtype dtype;                        /* FB_F32 or FB_F64 */
-    int64_t n, groups, ic, oc;             /* channels of one group */
+    fb_dtype dtype;            /* FB_F32 or FB_F64 */
+    int64_t n, groups, ic, oc; /* channels of one group */
     int64_t in[3], k[3], out[3], stride[3], pad[3], dil[3];
 } fb_conv;
 
@@ -17,7 +17,8 @@ fb_status FB_K(conv_forward)(const fb_conv *c, const void *x, const void *w, con
 /* bias: added to every channel of gx (a transposed convolution has one), or NULL */
 fb_status FB_K(conv_input_grad)(const fb_conv *c, const void *gy, const void *w, const void *bias, void *gx);
 fb_status FB_K(conv_weight_grad)(const fb_conv *c, const void *x, const void *gy, void *gw);
-fb_status FB_K(conv_bias_grad)(const fb_conv *c, const void *gy, void *gb); /* sums gy over all but channels */
+fb_status FB_K(conv_bias_grad)(const fb_conv *c, const void *gy,
+                               void *gb); /* sums gy over all but channels */
 
 /* ---- how they are computed: conv_field.c ------------------------------------------------------------------- */
 

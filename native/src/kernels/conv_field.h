@@ -2,9 +2,9 @@
  * and vectors VT of LANES elements, MADD, load_part and store_part as in gemm_tile.h. */
 
 #define FN(name) FB_CAT(name, NAME)
-#define LANES ((int64_t)(FB_VECTOR / sizeof(T)))
-#define COLS (2 * LANES)
-#define VT FB_CAT(fb_conv_vec, NAME)
+#define LANES    ((int64_t)(FB_VECTOR / sizeof(T)))
+#define COLS     (2 * LANES)
+#define VT       FB_CAT(fb_conv_vec, NAME)
 typedef T VT __attribute__((vector_size(FB_VECTOR), aligned(sizeof(T)), may_alias));
 
 /* v with lanes [from, to) taken from p (which points where lane 0 would lie): memory of other lanes is not touched. */
@@ -22,8 +22,10 @@ FB_INLINE VT FN(load_lanes)(VT v, const T *p, int64_t from, int64_t to)
 FB_INLINE void FN(store_lanes)(T *p, VT v, int64_t n)
 {
 #if FB_VECTOR == 64
-    if (sizeof(T) == 4) _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1), (__m512i)v);
-    else _mm512_mask_storeu_epi64(p, (__mmask8)((1u << n) - 1), (__m512i)v);
+    if (sizeof(T) == 4)
+        _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1), (__m512i)v);
+    else
+        _mm512_mask_storeu_epi64(p, (__mmask8)((1u << n) - 1), (__m512i)v);
 #else
     T part[FB_VECTOR / sizeof(T)];
     *(VT *)part = v;
@@ -56,7 +58,8 @@ static void FN(fill_field)(const fb_field *f, const int64_t in[3], const T *src,
                 }
                 for (int64_t u = hi; u < f->pitch; u++) dst[u] = 0;
             } else if (f->phases == 2) {
-                const int64_t first = (lo + 1) / 2, last = FB_MAX(hi / 2, first); /* pairs that are real as a whole */
+                const int64_t first = (lo + 1) / 2,
+                              last = FB_MAX(hi / 2, first); /* pairs that are real as a whole */
                 T *even = dst, *odd = dst + f->phase_len;
                 for (int64_t t = 0; t < first; t++) {
                     even[t] = 2 * t >= lo && 2 * t < hi ? row[2 * t] : 0;
@@ -87,10 +90,14 @@ FB_INLINE int64_t FN(source)(const unfold *u, int64_t j, int64_t *left_in_row)
     return image * u->image_step + z * s->src_step[0] + y * s->src_step[1] + x;
 }
 
-FB_INLINE const T *FN(base)(const unfold *u, int64_t batch) { return (const T *)u->field + batch * u->batch_step; }
+FB_INLINE const T *FN(base)(const unfold *u, int64_t batch)
+{
+    return (const T *)u->field + batch * u->batch_step;
+}
 
 /* Rows (channel, tap) p.., columns (image,) z, y, x j..: an image unfolded straight into panels. */
-static void FN(unfold_b)(const fb_gemm *g, int64_t batch, void *room, int64_t p, int64_t depth, int64_t j, int64_t cols)
+static void FN(unfold_b)(const fb_gemm *g, int64_t batch, void *room, int64_t p, int64_t depth, int64_t j,
+                         int64_t cols)
 {
     const unfold *u = g->b_ctx;
     const T *base = FN(base)(u, batch);
@@ -117,12 +124,13 @@ static void FN(unfold_b)(const fb_gemm *g, int64_t batch, void *room, int64_t p,
                 const T *b0 = base + at[0], *b1 = base + at[1];
                 const int64_t cut = from[1];
                 for (int64_t q = 0; q < depth; q++)
-                    *(VT *)(d + q * COLS) =
-                        FN(load_lanes)(FN(load_lanes)((VT){0}, b0 + koff[q], 0, cut), b1 + koff[q], cut, here);
+                    *(VT *)(d + q * COLS) = FN(load_lanes)(FN(load_lanes)((VT){0}, b0 + koff[q], 0, cut),
+                                                           b1 + koff[q], cut, here);
             } else {
                 for (int64_t q = 0; q < depth; q++) {
                     VT v = {0};
-                    for (int64_t r = 0; r < rows; r++) v = FN(load_lanes)(v, base + at[r] + koff[q], from[r], from[r + 1]);
+                    for (int64_t r = 0; r < rows; r++)
+                        v = FN(load_lanes)(v, base + at[r] + koff[q], from[r], from[r + 1]);
                     *(VT *)(d + q * COLS) = v;
                 }
             }
@@ -130,7 +138,8 @@ static void FN(unfold_b)(const fb_gemm *g, int64_t batch, void *room, int64_t p,
 }
 
 /* The same, turned: rows are pixels, columns (channel, tap). For weight gradients. */
-static void FN(unfold_t)(const fb_gemm *g, int64_t batch, void *room, int64_t p, int64_t depth, int64_t j, int64_t cols)
+static void FN(unfold_t)(const fb_gemm *g, int64_t batch, void *room, int64_t p, int64_t depth, int64_t j,
+                         int64_t cols)
 {
     const unfold *u = g->b_ctx;
     const T *base = FN(base)(u, batch);
@@ -142,10 +151,12 @@ static void FN(unfold_t)(const fb_gemm *g, int64_t batch, void *room, int64_t p,
             const int64_t n = FB_MIN(cols - jp, COLS), *koff = u->koff + j + jp;
             int64_t x = 0;
             for (; x + 4 <= n; x += 4) {
-                const T *s0 = src + koff[x], *s1 = src + koff[x + 1], *s2 = src + koff[x + 2], *s3 = src + koff[x + 3];
+                const T *s0 = src + koff[x], *s1 = src + koff[x + 1], *s2 = src + koff[x + 2],
+                        *s3 = src + koff[x + 3];
                 T *d = dst + x;
                 int64_t i = 0;
-                for (; i + 4 <= left; i += 4, d += 4 * COLS) FN(fb_turn4)(d, COLS, s0 + i, s1 + i, s2 + i, s3 + i);
+                for (; i + 4 <= left; i += 4, d += 4 * COLS)
+                    FN(fb_turn4)(d, COLS, s0 + i, s1 + i, s2 + i, s3 + i);
                 for (; i < left; i++, d += COLS) d[0] = s0[i], d[1] = s1[i], d[2] = s2[i], d[3] = s3[i];
             }
             for (; x < n; x++)
@@ -157,8 +168,8 @@ static void FN(unfold_t)(const fb_gemm *g, int64_t batch, void *room, int64_t p,
 }
 
 /* Rows are channels of gy, columns pixels counted through the images. */
-static const void *FN(panel_gy)(const fb_gemm *g, int64_t batch, void *room, int64_t i, int64_t rows, int64_t p,
-                                int64_t depth)
+static const void *FN(panel_gy)(const fb_gemm *g, int64_t batch, void *room, int64_t i, int64_t rows,
+                                int64_t p, int64_t depth)
 {
     const gradient *a = g->a_ctx;
     for (int64_t q = 0, left; q < depth; q += left) {
@@ -182,8 +193,8 @@ static const void *FN(panel_gy)(const fb_gemm *g, int64_t batch, void *room, int
 }
 
 /* Sums of rows i.. (channels) and columns j.. to where the pass puts them. */
-static void FN(scatter)(const fb_gemm *g, int64_t batch, int64_t i, int64_t rows, int64_t j, int64_t cols, const void *t_,
-                        int64_t ld)
+static void FN(scatter)(const fb_gemm *g, int64_t batch, int64_t i, int64_t rows, int64_t j, int64_t cols,
+                        const void *t_, int64_t ld)
 {
     const unfold *u = g->b_ctx;
     const fb_pass *s = u->pass;
@@ -192,10 +203,11 @@ static void FN(scatter)(const fb_gemm *g, int64_t batch, int64_t i, int64_t rows
     for (int64_t q = 0, left; q < cols; q += left) {
         const int64_t image = (j + q) / s->total, in_image = (j + q) % s->total, x = in_image % s->size[2];
         const int64_t y = in_image / s->size[2] % s->size[1], z = in_image / s->size[2] / s->size[1];
-        const bool dense = s->dst_step[2] == 1 && s->dst_step[1] == s->size[2] && s->dst_step[0] == s->size[1] * s->size[2];
+        const bool dense =
+            s->dst_step[2] == 1 && s->dst_step[1] == s->size[2] && s->dst_step[0] == s->size[1] * s->size[2];
         left = FB_MIN(dense ? s->total - in_image : s->size[2] - x, cols - q);
-        T *dst = (T *)g->c + batch * g->c_step + image * u->dst_image_step + s->dst_start + z * s->dst_step[0] +
-                 y * s->dst_step[1] + x * s->dst_step[2] + i * g->c_row;
+        T *dst = (T *)g->c + batch * g->c_step + image * u->dst_image_step + s->dst_start +
+                 z * s->dst_step[0] + y * s->dst_step[1] + x * s->dst_step[2] + i * g->c_row;
         const T *t = (const T *)t_ + q;
         for (int64_t r = 0; r < rows; r++, dst += g->c_row, t += ld) {
             const T add = bias ? bias[group * g->m + i + r] : 0;
@@ -219,7 +231,8 @@ FB_INLINE void FN(plane_rows)(const int rows, const fb_pass *s, const T *field, 
             const VT weight = w[s->tap[t]] - (VT){0};
             const T *p = field + s->at[t] + x;
 #pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) acc[r] = MADD(acc[r], weight, *(const VT *)(p + r * s->src_step[1]));
+            for (int r = 0; r < rows; r++)
+                acc[r] = MADD(acc[r], weight, *(const VT *)(p + r * s->src_step[1]));
         }
         const int64_t n = FB_MIN(s->size[2] - x, LANES);
 #pragma GCC unroll 4
@@ -227,8 +240,10 @@ FB_INLINE void FN(plane_rows)(const int rows, const fb_pass *s, const T *field, 
             T *d = dst + r * s->dst_step[1] + x * s->dst_step[2];
             if (s->dst_step[2] != 1)
                 for (int64_t i = 0; i < n; i++) d[i * s->dst_step[2]] = acc[r][i];
-            else if (n == LANES) *(VT *)d = acc[r];
-            else FN(store_lanes)(d, acc[r], n);
+            else if (n == LANES)
+                *(VT *)d = acc[r];
+            else
+                FN(store_lanes)(d, acc[r], n);
         }
     }
 }
@@ -272,7 +287,8 @@ static void FN(plane_weight)(const fb_pass *s, const void *field_, const void *g
                     } else {
                         const VT d = FN(load_lanes)((VT){0}, gy + x, 0, n);
 #pragma GCC unroll 9
-                        for (int k = 0; k < 9; k++) acc[k] = MADD(acc[k], d, FN(load_lanes)((VT){0}, row + x + at[k], 0, n));
+                        for (int k = 0; k < 9; k++)
+                            acc[k] = MADD(acc[k], d, FN(load_lanes)((VT){0}, row + x + at[k], 0, n));
                     }
                 }
             }

@@ -4,20 +4,26 @@
 #include "kernels/gemm.h"
 
 /* Columns of a packed block of b: it should fill half of an L2 cache (1 MB with AVX-512, 512 KB before). */
-#define BLOCK_BYTES ((int64_t)(FB_VECTOR == 64 ? 512 : 256) << 10)
+#define BLOCK_BYTES    ((int64_t)(FB_VECTOR == 64 ? 512 : 256) << 10)
 #define PARALLEL_FLOPS 1e6 /* below about 20 us on one core a second one costs more than it saves */
 
-static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-static int64_t pieces(int64_t n, int64_t unit) { return n ? (n + unit - 1) / unit : 0; }
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+static int64_t pieces(int64_t n, int64_t unit)
+{
+    return n ? (n + unit - 1) / unit : 0;
+}
 
 typedef struct plan {
     const fb_gemm *g;
     const struct fb_gemm_instance *kind;
-    int64_t mt, nt, kt;             /* a tile's extent */
-    int64_t rows, cols, cuts;       /* tiles along m, n and k */
-    int64_t per_chunk, tiles;       /* tiles that one task takes; all of them */
-    int64_t room, sums;             /* bytes: packed panels; a tile of sums */
-    char *partial;                  /* cuts > 1: the sums of each piece, [batch][tile][cut][mt * nt] */
+    int64_t mt, nt, kt;       /* a tile's extent */
+    int64_t rows, cols, cuts; /* tiles along m, n and k */
+    int64_t per_chunk, tiles; /* tiles that one task takes; all of them */
+    int64_t room, sums;       /* bytes: packed panels; a tile of sums */
+    char *partial;            /* cuts > 1: the sums of each piece, [batch][tile][cut][mt * nt] */
     _Atomic bool failed;
 } plan;
 
@@ -34,10 +40,14 @@ static void make_plan(plan *p, const fb_gemm *g)
         const double each = 2.0 * (double)mt * (double)nt * (double)g->k;
         const bool enough = count >= 8 && (each < 3e8 || count >= 128);
         if (enough || each < PARALLEL_FLOPS || flops * (double)g->batch < PARALLEL_FLOPS) break;
-        if (mt > nt && mt > 4 * FB_GEMM_ROWS) mt = round_up((mt + 1) / 2, FB_GEMM_ROWS);
-        else if (nt > 2 * kind->cols) nt = round_up((nt + 1) / 2, kind->cols);
-        else if (mt > 4 * FB_GEMM_ROWS) mt = round_up((mt + 1) / 2, FB_GEMM_ROWS);
-        else break;
+        if (mt > nt && mt > 4 * FB_GEMM_ROWS)
+            mt = round_up((mt + 1) / 2, FB_GEMM_ROWS);
+        else if (nt > 2 * kind->cols)
+            nt = round_up((nt + 1) / 2, kind->cols);
+        else if (mt > 4 * FB_GEMM_ROWS)
+            mt = round_up((mt + 1) / 2, FB_GEMM_ROWS);
+        else
+            break;
     }
     if (g->finish) mt = FB_MIN(mt, 64 * FB_GEMM_ROWS); /* its sums need room of their own */
     count = g->batch * pieces(g->m, mt) * pieces(g->n, nt);
@@ -54,7 +64,8 @@ static void make_plan(plan *p, const fb_gemm *g)
     p->tiles = g->batch * p->rows * p->cols * p->cuts;
     p->sums = round_up(mt * nt * kind->itemsize, 64);
     const int64_t depth = FB_MIN(FB_GEMM_DEPTH, FB_MAX(g->k, 1));
-    p->room = round_up((FB_GEMM_ROWS * FB_GEMM_DEPTH + depth * round_up(nt, kind->cols)) * kind->itemsize, 64);
+    p->room =
+        round_up((FB_GEMM_ROWS * FB_GEMM_DEPTH + depth * round_up(nt, kind->cols)) * kind->itemsize, 64);
     const double tile_flops = 2.0 * (double)mt * (double)nt * (double)FB_MAX(kt, 1);
     p->per_chunk = tile_flops >= PARALLEL_FLOPS ? 1 : (int64_t)(PARALLEL_FLOPS / tile_flops) + 1;
 }
@@ -66,14 +77,16 @@ static char *tile_c(const fb_gemm *g, int64_t batch, int64_t i, int64_t j, int64
 }
 
 /* The sums of one tile by the BLAS, contiguous at `sums`. g counts complex numbers as two reals each way. */
-static void blas_tile(const fb_gemm *g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0,
-                      int64_t k1, void *sums)
+static void blas_tile(const fb_gemm *g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                      int64_t k0, int64_t k1, void *sums)
 {
     const int64_t size = fb_itemsize(g->blas), parts = fb_is_complex(g->blas) ? 2 : 1;
     fb_gemm_operand a = *(const fb_gemm_operand *)g->a_ctx, b = *(const fb_gemm_operand *)g->b_ctx;
     j0 /= parts, j1 /= parts, k0 /= parts, k1 /= parts;
-    a.data = (const char *)a.data + ((a.offset ? a.offset[batch] : batch * a.step) + i0 * a.row + k0 * a.col) * size;
-    b.data = (const char *)b.data + ((b.offset ? b.offset[batch] : batch * b.step) + k0 * b.row + j0 * b.col) * size;
+    a.data = (const char *)a.data +
+             ((a.offset ? a.offset[batch] : batch * a.step) + i0 * a.row + k0 * a.col) * size;
+    b.data = (const char *)b.data +
+             ((b.offset ? b.offset[batch] : batch * b.step) + k0 * b.row + j0 * b.col) * size;
     FB_K(gemm_blas)(g->blas, i1 - i0, j1 - j0, k1 - k0, &a, &b, sums, j1 - j0, false);
 }
 
@@ -97,15 +110,16 @@ static void run_chunk(void *ctx, int64_t chunk)
             char *to = p->cuts > 1 ? p->partial + t * p->sums : sums;
             blas_tile(g, batch, i0, i1, j0, j1, k0, k1, to);
             if (p->cuts == 1)
-                p->kind->scale(g, i1 - i0, cols, tile_c(g, batch, i0, j0, size), g->c_row, g->c_col, sums, batch, i0, j0);
+                p->kind->scale(g, i1 - i0, cols, tile_c(g, batch, i0, j0, size), g->c_row, g->c_col, sums,
+                               batch, i0, j0);
         } else if (p->cuts > 1) {
             p->kind->block(g, batch, i0, i1, j0, j1, k0, k1, p->partial + t * p->sums, cols, 1, true, room);
         } else if (g->finish) {
             p->kind->block(g, batch, i0, i1, j0, j1, k0, k1, sums, cols, 1, true, room);
             g->finish(g, batch, i0, i1 - i0, j0, cols, sums, cols);
         } else {
-            p->kind->block(g, batch, i0, i1, j0, j1, k0, k1, tile_c(g, batch, i0, j0, size), g->c_row, g->c_col, false,
-                           room);
+            p->kind->block(g, batch, i0, i1, j0, j1, k0, k1, tile_c(g, batch, i0, j0, size), g->c_row,
+                           g->c_col, false, room);
         }
     }
     fb_free(room);
@@ -121,8 +135,10 @@ static void join_chunk(void *ctx, int64_t tile)
     const int64_t rows = FB_MIN(p->mt, g->m - i0), cols = FB_MIN(p->nt, g->n - j0);
     char *sum = p->partial + tile * p->cuts * p->sums;
     for (int64_t cut = 1; cut < p->cuts; cut++) p->kind->add(rows * cols, sum, sum + cut * p->sums);
-    if (g->finish) g->finish(g, batch, i0, rows, j0, cols, sum, cols);
-    else p->kind->scale(g, rows, cols, tile_c(g, batch, i0, j0, size), g->c_row, g->c_col, sum, batch, i0, j0);
+    if (g->finish)
+        g->finish(g, batch, i0, rows, j0, cols, sum, cols);
+    else
+        p->kind->scale(g, rows, cols, tile_c(g, batch, i0, j0, size), g->c_row, g->c_col, sum, batch, i0, j0);
 }
 
 fb_status FB_K(gemm_run)(const fb_gemm *g)
@@ -132,8 +148,10 @@ fb_status FB_K(gemm_run)(const fb_gemm *g)
     make_plan(&p, g);
     if (p.cuts > 1 && !(p.partial = fb_alloc(p.tiles * p.sums))) return FB_FAIL;
     const int64_t chunks = pieces(p.tiles, p.per_chunk);
-    if (chunks == 1) run_chunk(&p, 0);
-    else fb_parallel(chunks, run_chunk, &p);
+    if (chunks == 1)
+        run_chunk(&p, 0);
+    else
+        fb_parallel(chunks, run_chunk, &p);
     if (p.cuts > 1 && !p.failed) fb_parallel(p.tiles / p.cuts, join_chunk, &p);
     fb_free(p.partial);
     return p.failed ? fb_fail(FB_EMEMORY, "matrix product: out of memory for packing") : FB_OK;

@@ -27,16 +27,16 @@ bool FB_K(gemm_blas)(fb_dtype dtype, int64_t m, int64_t n, int64_t k, const fb_g
 {
     char ta, tb;
     int lda, ldb;
-    if (!fb_is(FB_BIT(FB_F32) | FB_BIT(FB_F64) | FB_COMPLEXES, dtype) || k == 0 || m > INT32_MAX || n > INT32_MAX ||
-        k > INT32_MAX || c_row < n || c_row > INT32_MAX || !side(m, k, a->row, a->col, &ta, &lda) ||
-        !side(k, n, b->row, b->col, &tb, &ldb))
+    if (!fb_is(FB_BIT(FB_F32) | FB_BIT(FB_F64) | FB_COMPLEXES, dtype) || k == 0 || m > INT32_MAX ||
+        n > INT32_MAX || k > INT32_MAX || c_row < n || c_row > INT32_MAX ||
+        !side(m, k, a->row, a->col, &ta, &lda) || !side(k, n, b->row, b->col, &tb, &ldb))
         return false;
     if (dry) return true;
     const int mi = (int)m, ni = (int)n, ki = (int)k, ldc = (int)c_row;
-#define CALL(NAME, T)                                                                                                  \
-    {                                                                                                                  \
-        const T one[2] = {1, 0}, zero[2] = {0, 0};                                                                     \
-        FB_BLAS(NAME)(&tb, &ta, &ni, &mi, &ki, one, b->data, &ldb, a->data, &lda, zero, c, &ldc);                       \
+#define CALL(NAME, T)                                                                                        \
+    {                                                                                                        \
+        const T one[2] = {1, 0}, zero[2] = {0, 0};                                                           \
+        FB_BLAS(NAME)(&tb, &ta, &ni, &mi, &ki, one, b->data, &ldb, a->data, &lda, zero, c, &ldc);            \
     }
     fb_blas_init();
     switch ((int)dtype) {

@@ -3,7 +3,7 @@
  *   LOAD(x)  S -> T         RUN(dst, src, n)  n contiguous elements, where a loop over LOAD does not vectorize */
 
 #define FN(name) FB_CAT(name, NAME)
-#define COLS ((int64_t)(2 * FB_VECTOR / sizeof(T)))
+#define COLS     ((int64_t)(2 * FB_VECTOR / sizeof(T)))
 
 FB_INLINE const S *FN(batch)(const fb_gemm_operand *o, int64_t batch)
 {
@@ -12,8 +12,8 @@ FB_INLINE const S *FN(batch)(const fb_gemm_operand *o, int64_t batch)
 
 /* dst[p * width + x] = src[x * xs + p * ps] for x < n, zeros up to width: square pieces, so that neither side
  * walks memory by large steps. */
-static __attribute__((noinline)) void FN(turn)(T *restrict dst, const S *restrict src, int64_t xs, int64_t ps, int64_t n, int64_t width,
-                        int64_t depth)
+static __attribute__((noinline)) void FN(turn)(T *restrict dst, const S *restrict src, int64_t xs, int64_t ps,
+                                               int64_t n, int64_t width, int64_t depth)
 {
     int64_t x = 0;
     for (; x + 4 <= n; x += 4) {
@@ -38,8 +38,8 @@ static __attribute__((noinline)) void FN(turn)(T *restrict dst, const S *restric
             for (int64_t z = n; z < width; z++) dst[p * width + z] = 0;
 }
 
-static const void *FN(panel_a)(const fb_gemm *g, int64_t batch, void *room, int64_t i, int64_t rows, int64_t p,
-                               int64_t depth)
+static const void *FN(panel_a)(const fb_gemm *g, int64_t batch, void *room, int64_t i, int64_t rows,
+                               int64_t p, int64_t depth)
 {
     const fb_gemm_operand *o = g->a_ctx;
     const S *src = FN(batch)(o, batch) + i * o->row + p * o->col;
@@ -54,7 +54,8 @@ static const void *FN(panel_a)(const fb_gemm *g, int64_t batch, void *room, int6
     return room;
 }
 
-static void FN(pack_b)(const fb_gemm *g, int64_t batch, void *room, int64_t p, int64_t depth, int64_t j, int64_t cols)
+static void FN(pack_b)(const fb_gemm *g, int64_t batch, void *room, int64_t p, int64_t depth, int64_t j,
+                       int64_t cols)
 {
     const fb_gemm_operand *o = g->b_ctx;
     const S *src = FN(batch)(o, batch) + p * o->row + j * o->col;

@@ -11,8 +11,8 @@ FB_INLINE T FN(lanes_sum)(VT v)
 }
 
 /* out[r * 8 + j] = a row r . b column j, each contiguous along k. */
-FB_INLINE void FN(dots)(const int rows, const int cols, int64_t k, const T *a, int64_t ars, const T *b, int64_t bcs,
-                        T *out)
+FB_INLINE void FN(dots)(const int rows, const int cols, int64_t k, const T *a, int64_t ars, const T *b,
+                        int64_t bcs, T *out)
 {
     VT acc[4][8];
     for (int r = 0; r < rows; r++)
@@ -109,9 +109,10 @@ static void FN(row)(int64_t k, const T *a, int64_t acs, const T *b, int64_t brs,
         for (int64_t j = 0; j < whole; j += LANES)
             *(VT *)(out + j) = MADD(*(VT *)(out + j), x, *(const VT *)(b + j));
         if (whole < n)
-            FN(store_part)(out + whole,
-                           MADD(FN(load_part)(out + whole, n - whole), x, FN(load_part)(b + whole, n - whole)),
-                           n - whole);
+            FN(store_part)(
+                out + whole,
+                MADD(FN(load_part)(out + whole, n - whole), x, FN(load_part)(b + whole, n - whole)),
+                n - whole);
     }
 }
 
@@ -132,11 +133,14 @@ static bool FN(thin)(const fb_product *g, const void *a_, const void *b_, void *
                 if (w == 1) {
                     out[0] = FN(dot)(k, ai, bj);
                 } else if (h == 1) {
-                    if (w == 8) FN(dots_1_8)(k, ai, g->a_row, bj, g->b_col, out);
-                    else FN(dots_1_4)(k, ai, g->a_row, bj, g->b_col, out);
+                    if (w == 8)
+                        FN(dots_1_8)(k, ai, g->a_row, bj, g->b_col, out);
+                    else
+                        FN(dots_1_4)(k, ai, g->a_row, bj, g->b_col, out);
                 } else {
                     for (int64_t x = 0; x < w; x += 4)
-                        (h == 4 ? FN(dots_4_4) : FN(dots_2_4))(k, ai, g->a_row, bj + x * g->b_col, g->b_col, out + x);
+                        (h == 4 ? FN(dots_4_4) : FN(dots_2_4))(k, ai, g->a_row, bj + x * g->b_col, g->b_col,
+                                                               out + x);
                 }
                 for (int64_t r = 0; r < h; r++)
                     for (int64_t x = 0; x < w; x++) {

@@ -9,9 +9,9 @@
  * (FB_GEMM_ROWS x DEPTH) in L1. 12 x 2 accumulators of AVX-512 reach 117 GFLOP/s on one Zen 4 core, OpenBLAS's
  * sgemm 105. How an element of c is summed depends on k alone: never on the tile it lies in. */
 
-#define VT FB_CAT(fb_vec, NAME)
-#define LANES ((int64_t)(FB_VECTOR / sizeof(T)))
-#define COLS (2 * LANES)
+#define VT       FB_CAT(fb_vec, NAME)
+#define LANES    ((int64_t)(FB_VECTOR / sizeof(T)))
+#define COLS     (2 * LANES)
 #define FN(name) FB_CAT(name, NAME)
 
 typedef T VT __attribute__((vector_size(FB_VECTOR), aligned(sizeof(T)), may_alias));
@@ -45,26 +45,28 @@ FB_INLINE void FN(tile)(const int rows, const int nv, int64_t k, const T *restri
     }
 }
 
-typedef void (*FN(tile_fn))(int64_t k, const T *a, int64_t rs, int64_t cs, const T *b, int64_t ps, T *out, int64_t os);
-#define TILE(R, NV)                                                                                                    \
-    static __attribute__((noinline)) void FN(tile_##R##_##NV)(int64_t k, const T *a, int64_t rs, int64_t cs,           \
-                                                             const T *b, int64_t ps, T *out, int64_t os)              \
-    {                                                                                                                  \
-        FN(tile)(R, NV, k, a, rs, cs, b, ps, out, os);                                                                     \
+typedef void (*FN(tile_fn))(int64_t k, const T *a, int64_t rs, int64_t cs, const T *b, int64_t ps, T *out,
+                            int64_t os);
+#define TILE(R, NV)                                                                                          \
+    static __attribute__((noinline)) void FN(tile_##R##_##NV)(int64_t k, const T *a, int64_t rs, int64_t cs, \
+                                                              const T *b, int64_t ps, T *out, int64_t os)    \
+    {                                                                                                        \
+        FN(tile)(R, NV, k, a, rs, cs, b, ps, out, os);                                                       \
     }
-TILE(1, 1) TILE(1, 2) TILE(2, 1) TILE(2, 2) TILE(3, 1) TILE(3, 2) TILE(4, 1) TILE(4, 2)
+TILE(1, 1)
+TILE(1, 2) TILE(2, 1) TILE(2, 2) TILE(3, 1) TILE(3, 2) TILE(4, 1) TILE(4, 2)
 #if FB_GEMM_ROWS >= 6
-TILE(6, 1) TILE(6, 2)
+    TILE(6, 1) TILE(6, 2)
 #endif
 #if FB_GEMM_ROWS >= 12
-TILE(8, 1) TILE(8, 2) TILE(12, 1) TILE(12, 2)
+        TILE(8, 1) TILE(8, 2) TILE(12, 1) TILE(12, 2)
 #endif
 #undef TILE
 
-/* The tallest tile that fits into `rows` rows, and its height. */
-FB_INLINE FN(tile_fn) FN(pick)(int64_t rows, bool wide, int64_t *height)
+    /* The tallest tile that fits into `rows` rows, and its height. */
+    FB_INLINE FN(tile_fn) FN(pick)(int64_t rows, bool wide, int64_t *height)
 {
-#define CASE(R)                                                                                                        \
+#define CASE(R)                                                                                              \
     if (rows >= R) return *height = R, wide ? FN(tile_##R##_2) : FN(tile_##R##_1);
 #if FB_GEMM_ROWS >= 12
     CASE(12)
@@ -97,9 +99,12 @@ FB_INLINE VT FN(load_part)(const T *p, int64_t n)
 FB_INLINE void FN(store_part)(T *p, VT v, int64_t n)
 {
 #if FB_VECTOR == 64
-    if (sizeof(T) == 4) _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1), (__m512i)v);
-    else if (sizeof(T) == 8) _mm512_mask_storeu_epi64(p, (__mmask8)((1u << n) - 1), (__m512i)v);
-    else _mm512_mask_storeu_epi16(p, (__mmask32)((1u << n) - 1), (__m512i)v);
+    if (sizeof(T) == 4)
+        _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1), (__m512i)v);
+    else if (sizeof(T) == 8)
+        _mm512_mask_storeu_epi64(p, (__mmask8)((1u << n) - 1), (__m512i)v);
+    else
+        _mm512_mask_storeu_epi16(p, (__mmask32)((1u << n) - 1), (__m512i)v);
 #else
     T part[FB_VECTOR / sizeof(T)];
     *(VT *)part = v;
@@ -112,7 +117,10 @@ typedef struct FN(epilogue) {
     const T *row_bias, *col_bias; /* NULL: none; indexed from the tile's corner */
 } FN(epilogue);
 
-FB_INLINE T FN(number)(fb_scalar s) { return s.kind == FB_S_FLOAT ? (T)s.re : (T)s.i; }
+FB_INLINE T FN(number)(fb_scalar s)
+{
+    return s.kind == FB_S_FLOAT ? (T)s.re : (T)s.i;
+}
 
 FB_INLINE FN(epilogue) FN(epilogue_of)(const fb_gemm *g, int64_t batch, int64_t i, int64_t j)
 {
@@ -123,10 +131,13 @@ FB_INLINE FN(epilogue) FN(epilogue_of)(const fb_gemm *g, int64_t batch, int64_t 
 }
 
 /* May a tile be written straight to c? */
-FB_INLINE bool FN(plain)(const FN(epilogue) *e) { return e->alpha == 1 && e->beta == 0 && !e->row_bias && !e->col_bias; }
+FB_INLINE bool FN(plain)(const FN(epilogue) * e)
+{
+    return e->alpha == 1 && e->beta == 0 && !e->row_bias && !e->col_bias;
+}
 
-static __attribute__((noinline)) void FN(store_strided)(T *c, int64_t crs, int64_t ccs, const T *tile, int64_t rows,
-                                                        int64_t cols, const FN(epilogue) *e)
+static __attribute__((noinline)) void FN(store_strided)(T *c, int64_t crs, int64_t ccs, const T *tile,
+                                                        int64_t rows, int64_t cols, const FN(epilogue) * e)
 {
     const T alpha = e->alpha, beta = e->beta;
     for (int64_t j = 0; j < cols; j++, tile++) {
@@ -143,7 +154,7 @@ static __attribute__((noinline)) void FN(store_strided)(T *c, int64_t crs, int64
 
 /* c = alpha * tile + beta * c + biases. With beta = 0 what c held is not read. */
 static __attribute__((noinline)) void FN(store)(T *c, int64_t crs, int64_t ccs, const T *tile, int64_t rows,
-                                                int64_t cols, const FN(epilogue) *e)
+                                                int64_t cols, const FN(epilogue) * e)
 {
     const T alpha = e->alpha, beta = e->beta;
     if (ccs != 1) {
@@ -164,8 +175,10 @@ static __attribute__((noinline)) void FN(store)(T *c, int64_t crs, int64_t ccs, 
             if (e->row_bias) v += rb;
             if (e->col_bias)
                 v += n >= LANES ? *(const VT *)(e->col_bias + j) : FN(load_part)(e->col_bias + j, n);
-            if (n >= LANES) *(VT *)(c + j) = v;
-            else FN(store_part)(c + j, v, n);
+            if (n >= LANES)
+                *(VT *)(c + j) = v;
+            else
+                FN(store_part)(c + j, v, n);
         }
     }
 }
@@ -173,7 +186,7 @@ static __attribute__((noinline)) void FN(store)(T *c, int64_t crs, int64_t ccs, 
 /* One product without allocation, a and b of type T where they lie: panels of b are packed on the stack unless
  * their rows are contiguous and used once. */
 static void FN(small)(int64_t m, int64_t n, int64_t k, const T *a, int64_t ars, int64_t acs, const T *b,
-                      int64_t brs, int64_t bcs, T *c, int64_t crs, int64_t ccs, const FN(epilogue) *given)
+                      int64_t brs, int64_t bcs, T *c, int64_t crs, int64_t ccs, const FN(epilogue) * given)
 {
     _Alignas(64) T panel[FB_GEMM_SMALL_DEPTH * COLS], tile[FB_GEMM_ROWS * COLS];
     for (int64_t j = 0; j < n; j += COLS) {
@@ -225,8 +238,8 @@ static void FN(small)(int64_t m, int64_t n, int64_t k, const T *a, int64_t ars, 
 
 /* Rows i0..i1 and columns j0..j1 of batch `batch` of the product that g describes, over k0..k1, into c (its
  * element (i0, j0)), with room for packed panels at `room`; plain: alpha, beta and biases are left to others. */
-static void FN(block)(const fb_gemm *g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0,
-                      int64_t k1, void *c_, int64_t crs, int64_t ccs, bool plain, void *room)
+static void FN(block)(const fb_gemm *g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                      int64_t k0, int64_t k1, void *c_, int64_t crs, int64_t ccs, bool plain, void *room)
 {
     _Alignas(64) T tile[FB_GEMM_ROWS * COLS];
     T *const c = c_, *const apanel = room, *const bpanels = apanel + FB_GEMM_ROWS * FB_GEMM_DEPTH;

@@ -8,8 +8,8 @@
 #endif
 
 #define FB_CAT_(a, b) a##_##b
-#define FB_CAT(a, b) FB_CAT_(a, b)
-#define FB_K(name) FB_CAT(name, FB_ISA)
+#define FB_CAT(a, b)  FB_CAT_(a, b)
+#define FB_K(name)    FB_CAT(name, FB_ISA)
 
 /* Bytes of a vector register. */
 #if defined(__AVX512F__)

@@ -27,18 +27,20 @@
 #endif
 
 /* d[i * width + x] = sx[i] for x, i < 4: a 4 x 4 transpose in registers, 3 times the speed of single elements. */
-#define TURN4(NAME, S, INDEX)                                                                                          \
-    FB_INLINE void NAME(S *d, int64_t width, const S *s0, const S *s1, const S *s2, const S *s3)                      \
-    {                                                                                                                  \
-        typedef S V __attribute__((vector_size(4 * sizeof(S)), aligned(sizeof(S)), may_alias));                        \
-        typedef INDEX I __attribute__((vector_size(4 * sizeof(S))));                                                   \
-        const V a = *(const V *)s0, b = *(const V *)s1, c = *(const V *)s2, e = *(const V *)s3;                        \
-        const V ab = __builtin_shuffle(a, b, (I){0, 4, 1, 5}), AB = __builtin_shuffle(a, b, (I){2, 6, 3, 7});          \
-        const V ce = __builtin_shuffle(c, e, (I){0, 4, 1, 5}), CE = __builtin_shuffle(c, e, (I){2, 6, 3, 7});          \
-        *(V *)d = __builtin_shuffle(ab, ce, (I){0, 1, 4, 5});                                                          \
-        *(V *)(d + width) = __builtin_shuffle(ab, ce, (I){2, 3, 6, 7});                                                \
-        *(V *)(d + 2 * width) = __builtin_shuffle(AB, CE, (I){0, 1, 4, 5});                                            \
-        *(V *)(d + 3 * width) = __builtin_shuffle(AB, CE, (I){2, 3, 6, 7});                                            \
+#define TURN4(NAME, S, INDEX)                                                                                \
+    FB_INLINE void NAME(S *d, int64_t width, const S *s0, const S *s1, const S *s2, const S *s3)             \
+    {                                                                                                        \
+        typedef S V __attribute__((vector_size(4 * sizeof(S)), aligned(sizeof(S)), may_alias));              \
+        typedef INDEX I __attribute__((vector_size(4 * sizeof(S))));                                         \
+        const V a = *(const V *)s0, b = *(const V *)s1, c = *(const V *)s2, e = *(const V *)s3;              \
+        const V ab = __builtin_shuffle(a, b, (I){0, 4, 1, 5}),                                               \
+                AB = __builtin_shuffle(a, b, (I){2, 6, 3, 7});                                               \
+        const V ce = __builtin_shuffle(c, e, (I){0, 4, 1, 5}),                                               \
+                CE = __builtin_shuffle(c, e, (I){2, 6, 3, 7});                                               \
+        *(V *)d = __builtin_shuffle(ab, ce, (I){0, 1, 4, 5});                                                \
+        *(V *)(d + width) = __builtin_shuffle(ab, ce, (I){2, 3, 6, 7});                                      \
+        *(V *)(d + 2 * width) = __builtin_shuffle(AB, CE, (I){0, 1, 4, 5});                                  \
+        *(V *)(d + 3 * width) = __builtin_shuffle(AB, CE, (I){2, 3, 6, 7});                                  \
     }
 TURN4(fb_turn4_f32, float, int32_t)
 TURN4(fb_turn4_u32, uint32_t, int32_t)

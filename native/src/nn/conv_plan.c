@@ -1,7 +1,10 @@
 /* Convolutions as correlations without strides over a padded field: where each tap looks. */
 #include "kernels/conv.h"
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a ^ b) < 0); }
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a ^ b) < 0);
+}
 
 void fb_conv_plan_free(fb_conv_plan *p)
 {
@@ -90,7 +93,8 @@ fb_status fb_conv_plan_input_grad(const fb_conv *c, fb_conv_plan *p)
     lay_out(f, c->out);
     for (int64_t i = 0; i < p->n_passes; i++) {
         fb_pass *s = &p->pass[i];
-        const int64_t r[3] = {i / (c->stride[1] * c->stride[2]), i / c->stride[2] % c->stride[1], i % c->stride[2]};
+        const int64_t r[3] = {i / (c->stride[1] * c->stride[2]), i / c->stride[2] % c->stride[1],
+                              i % c->stride[2]};
         const int64_t dst[3] = {c->in[1] * c->in[2], c->in[2], 1};
         s->total = 1;
         for (int d = 0; d < 3; d++) {

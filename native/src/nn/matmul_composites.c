@@ -19,7 +19,9 @@ static fb_tensor *outer(fb_tensor *a, fb_tensor *b)
 
 static fb_status check_vector(const char *op, const char *name, const fb_tensor *t)
 {
-    return t->ndim == 1 ? FB_OK : fb_fail(FB_ESHAPE, "%s: Expected 1-D argument %s, but got %d-D", op, name, (int)t->ndim);
+    return t->ndim == 1
+               ? FB_OK
+               : fb_fail(FB_ESHAPE, "%s: Expected 1-D argument %s, but got %d-D", op, name, (int)t->ndim);
 }
 
 fb_status fb_c_outer(fb_frame *f)
@@ -45,9 +47,12 @@ fb_status fb_c_addr(fb_frame *f)
     fb_tensor *product = times(outer(f->in[1], f->in[2]), p->alpha);
     fb_tensor *self = product ? fb_expand(f->in[0], (fb_ints){2, sizes}, false) : NULL;
     if (!self) return fb_give(f, 0, then_release(NULL, product, NULL));
-    if (p->beta.re == 0 && p->beta.im == 0) return fb_give(f, 0, then_release(product, self, NULL)); /* NaN in self stays out */
+    if (p->beta.re == 0 && p->beta.im == 0)
+        return fb_give(f, 0, then_release(product, self, NULL)); /* NaN in self stays out */
     self = times(self, p->beta);
-    return fb_give(f, 0, self ? then_release(fb_add(self, product, fb_int(1)), self, product) : then_release(NULL, product, NULL));
+    return fb_give(f, 0,
+                   self ? then_release(fb_add(self, product, fb_int(1)), self, product)
+                        : then_release(NULL, product, NULL));
 }
 
 /* (..., k) with its leading dimensions as one: rows; a matrix product; the dimensions back. */
@@ -74,7 +79,8 @@ fb_status fb_c_matmul(fb_frame *f)
 {
     fb_tensor *a = f->in[0], *b = f->in[1], *x = NULL, *y = NULL;
     if (a->ndim == 0 || b->ndim == 0)
-        return fb_fail(FB_ESHAPE, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", (int)a->ndim, (int)b->ndim);
+        return fb_fail(FB_ESHAPE, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+                       (int)a->ndim, (int)b->ndim);
     if (a->ndim <= 2 && b->ndim <= 2) {
         if (a->ndim == 1 && b->ndim == 1) return fb_give(f, 0, fb_dot(a, b));
         if (b->ndim == 1) return fb_give(f, 0, fb_mv(a, b));

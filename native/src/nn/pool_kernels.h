@@ -121,8 +121,10 @@ static void FN(scatter)(void *ctx, int64_t begin, int64_t end)
             if (index[k] < 0 || index[k] >= p->plane) {
                 atomic_store(p->bad, index[k]);
                 atomic_store(p->any_bad, true);
-            } else if (p->add) out[index[k]] += v[k];
-            else out[index[k]] = v[k];
+            } else if (p->add)
+                out[index[k]] += v[k];
+            else
+                out[index[k]] = v[k];
         }
     }
 }
@@ -138,7 +140,8 @@ static void FN(gather)(void *ctx, int64_t begin, int64_t end)
             if (index[k] < 0 || index[k] >= p->plane) {
                 atomic_store(p->bad, index[k]);
                 atomic_store(p->any_bad, true);
-            } else out[k] = in[index[k]];
+            } else
+                out[k] = in[index[k]];
         }
     }
 }

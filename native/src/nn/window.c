@@ -23,9 +23,13 @@ static int64_t *tables(fb_frame *f, fb_windows *w)
     return t;
 }
 
-static int64_t at(fb_ints list, int d) { return list.v[list.n == 1 ? 0 : d]; }
+static int64_t at(fb_ints list, int d)
+{
+    return list.v[list.n == 1 ? 0 : d];
+}
 
-fb_status fb_windows_fixed(fb_frame *f, fb_windows *w, fb_ints kernel, fb_ints stride, fb_ints padding, fb_ints dilation, int dims)
+fb_status fb_windows_fixed(fb_frame *f, fb_windows *w, fb_ints kernel, fb_ints stride, fb_ints padding,
+                           fb_ints dilation, int dims)
 {
     if (!tables(f, w)) return FB_FAIL;
     for (int d = 0; d < 3; d++) {
@@ -49,7 +53,8 @@ fb_status fb_windows_adaptive(fb_frame *f, fb_windows *w)
     if (!tables(f, w)) return FB_FAIL;
     for (int d = 0; d < 3; d++)
         for (int64_t o = 0; o < w->out[d]; o++) {
-            const int64_t lo = o * w->in[d] / w->out[d], hi = ((o + 1) * w->in[d] + w->out[d] - 1) / w->out[d];
+            const int64_t lo = o * w->in[d] / w->out[d],
+                          hi = ((o + 1) * w->in[d] + w->out[d] - 1) / w->out[d];
             ((int64_t *)w->lo[d])[o] = lo;
             ((int64_t *)w->hi[d])[o] = hi;
             ((int64_t *)w->full[d])[o] = hi - lo;

@@ -7,14 +7,15 @@
 
 typedef struct fb_windows {
     int64_t planes, in[3], out[3];
-    int64_t step[3];                /* between neighbours in a window (dilation) */
-    const int64_t *lo[3], *hi[3];   /* covered places: lo, lo + step, ... < hi; inside the input */
-    const int64_t *full[3];         /* the window's length with padding counted in */
+    int64_t step[3];              /* between neighbours in a window (dilation) */
+    const int64_t *lo[3], *hi[3]; /* covered places: lo, lo + step, ... < hi; inside the input */
+    const int64_t *full[3];       /* the window's length with padding counted in */
 } fb_windows;
 
 /* Fixed windows. kernel .. dilation have one or `dims` values; stride.n <= 0: as kernel. Sizes of the input come from
  * its last dims sizes, out[] is to be set already. The tables are scratch of the frame. */
-fb_status fb_windows_fixed(fb_frame *f, fb_windows *w, fb_ints kernel, fb_ints stride, fb_ints padding, fb_ints dilation, int dims);
+fb_status fb_windows_fixed(fb_frame *f, fb_windows *w, fb_ints kernel, fb_ints stride, fb_ints padding,
+                           fb_ints dilation, int dims);
 /* Windows that divide the input evenly: floor(i in / out) up to ceil((i + 1) in / out). */
 fb_status fb_windows_adaptive(fb_frame *f, fb_windows *w);
 /* planes, in and out from the sizes of an input and an output */
