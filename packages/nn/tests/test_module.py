@@ -189,6 +189,16 @@ def test_init_refuses_arguments_unless_they_are_to_be_passed_on():
     assert Both(4).n == 4
 
 
+def test_an_attribute_error_in_a_property_is_not_taken_for_a_missing_property():
+    class Shapeless(Module):
+        @property
+        def size(self):
+            return self.weight.shape
+
+    with pytest.raises(AttributeError, match="no attribute 'weight'"):
+        print(Shapeless().size)
+
+
 def test_dir_names_the_entries_but_no_numbers():
     names = dir(nn.ModuleList([nn.ReLU()]))
     assert "0" not in names and "append" in names

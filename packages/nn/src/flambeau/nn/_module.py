@@ -161,6 +161,10 @@ class Module(TreeMixin, HooksMixin, StateMixin, ConvertMixin):
                 attributes["_may_have_hooks"] = True
             table = attributes[name] = make()
             return table
+        found = getattr(type(self), name, None)
+        if isinstance(found, property):
+            # It was the property's code that missed an attribute: once more, for that error to be seen.
+            return found.__get__(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
