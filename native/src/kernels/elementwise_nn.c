@@ -1,4 +1,5 @@
 /* Bodies of activation functions, their derivatives, and losses before they are reduced. */
+#include "kernels/elementwise_complex.h"
 #include "kernels/elementwise_nn.h"
 
 /* A factor applied as "0 *" keeps NaN where PyTorch does; comparisons with NaN are false, so it falls through. */
@@ -107,10 +108,38 @@ REAL_TYPE
 #undef T
 #undef S
 
+/* integers: widened to int64 */
+#define T int64_t
+#define S i64
+#define LONG_LINES(OP) OP(threshold, threshold, value, x <= threshold ? value : x) OP(hardtanh, min_val, max_val, EW_CLIP(x, min_val, max_val))
+LONG_LINES(EW_FN1P2)
+LONG_LINES(EW_BODY1P2)
+#undef T
+#undef S
+
+#define SILU EWC_BODY1(silu, C, fbm_cmul(x, fbm_csigmoid(x)))
+#define C fb_c64
+#define S c64
+SILU
+#undef C
+#undef S
+#define C fb_c128
+#define S c128
+SILU
+#undef C
+#undef S
+
 #define TABLE(op, ...) EW_TABLE(op, EW_FLOATS(op))
-EW_ACTIVATIONS(TABLE)
+TABLE(mish)
+TABLE(log_sigmoid)
+TABLE(hardsigmoid)
+TABLE(hardswish)
+TABLE(selu)
+EW_TABLE(silu, EW_FLOATS(silu), EW_COMPLEXES(silu))
 EW_ACTIVATIONS_P1(TABLE)
-EW_ACTIVATIONS_P2(TABLE)
+TABLE(softplus)
+EW_TABLE(threshold, EW_FLOATS(threshold), [FB_I64] = body_threshold_i64)
+EW_TABLE(hardtanh, EW_FLOATS(hardtanh), [FB_I64] = body_hardtanh_i64)
 EW_ACTIVATIONS_P3(TABLE)
 EW_ACTIVATIONS_BACK(TABLE)
 EW_ACTIVATIONS_BACK_P1(TABLE)

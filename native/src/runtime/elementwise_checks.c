@@ -201,3 +201,17 @@ fb_status fb_polygamma_infer(fb_frame *f)
     if (p->n < 0) return fb_fail(FB_ERUNTIME, "polygamma(n, x) does not support negative n.");
     return fb_ew_infer(f);
 }
+
+fb_status fb_huber_infer(fb_frame *f)
+{
+    const struct fb_p_huber_elements *p = f->params;
+    if (!(p->delta > 0)) return fb_fail(FB_ERUNTIME, "huber_loss does not support non-positive values for delta.");
+    return fb_ew_infer(f);
+}
+
+fb_status fb_smooth_l1_infer(fb_frame *f)
+{
+    const struct fb_p_smooth_l1_elements *p = f->params;
+    if (p->beta < 0) return fb_fail(FB_ERUNTIME, "smooth_l1_loss does not support negative values for beta.");
+    return fb_ew_infer(f);
+}

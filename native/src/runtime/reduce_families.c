@@ -79,6 +79,15 @@ static fb_status check_var(const fb_frame *f, const fb_reduce_call *c)
     return FB_OK;
 }
 
+static fb_status check_nansum(const fb_frame *f, const fb_reduce_call *c)
+{
+    fb_dtype to = c->dtype != FB_NONE ? c->dtype : f->flags & FB_F_OUT_GIVEN ? (fb_dtype)f->out[0]->dtype : FB_NONE;
+    if (fb_is_complex(f->in[0]->dtype)) return fb_fail(FB_ERUNTIME, "nansum does not support complex inputs");
+    if (to != FB_NONE && to <= FB_U64 && fb_is_float(f->in[0]->dtype))
+        return fb_fail(FB_ENOTIMPL, "\"nansum_cpu\" not implemented for '%s'", fb_dtype_label(to));
+    return FB_OK;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------- */
 #define FAMILY(name, fold, ...)                                                                            \
     extern const fb_reduce fb_reduce_##name;                                                               \
@@ -89,7 +98,7 @@ FOLDS(norm0) FOLDS(norm1) FOLDS(norm2) FOLDS(norm_max) FOLDS(norm_min) FOLDS(nor
 
 FAMILY(count_nonzero, count_nonzero, .n_out = 1, .rule = FB_RED_LONG, .truth = true, .slots = "i", .read = read_count)
 FAMILY(sum, sum, .n_out = 1, .rule = FB_RED_SUM, .slots = "c", .read = read_sum, .of_bool = &fb_reduce_count_nonzero)
-FAMILY(nansum, nansum, .n_out = 1, .rule = FB_RED_SUM, .slots = "c", .read = read_sum, .of_bool = &fb_reduce_count_nonzero)
+FAMILY(nansum, nansum, .n_out = 1, .rule = FB_RED_SUM, .check = check_nansum, .slots = "c", .read = read_sum, .of_bool = &fb_reduce_count_nonzero)
 FAMILY(mean, mean, .n_out = 1, .rule = FB_RED_FLOAT, .slots = "c", .read = read_sum)
 FAMILY(prod, prod, .n_out = 1, .rule = FB_RED_SUM, .slots = "c", .read = read_sum)
 FAMILY(amax, amax, .n_out = 1, .rule = FB_RED_SAME, .slots = "c", .read = read_amax, .no_identity = true)
