@@ -128,7 +128,12 @@ fb_status fb_k_bernoulli_(fb_frame *f)
     return status;
 }
 
-fb_status fb_i_bernoulli(fb_frame *f) { return fb_out_like(f, 0, f->in[0], (fb_dtype)f->in[0]->dtype); }
+/* An output that is given keeps its dtype: ones and zeros fit into any. */
+fb_status fb_i_bernoulli(fb_frame *f)
+{
+    bool given = (f->flags & (FB_F_OUT_GIVEN | FB_F_IN_PLACE)) && f->out[0];
+    return fb_out_like(f, 0, f->in[0], (fb_dtype)(given ? f->out[0] : f->in[0])->dtype);
+}
 
 fb_status fb_k_bernoulli(fb_frame *f)
 {

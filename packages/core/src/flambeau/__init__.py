@@ -48,6 +48,7 @@ from . import _copying, _storage
 globals().update(_storage.LEGACY)
 from ._grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from . import _autograd_hooks
+from ._ops import ops
 from ._lazy import lazy_attribute as __getattr__  # noqa: E402
 
 inf, nan, pi, e = _misc.inf, _misc.nan, _misc.pi, _misc.e  # noqa: F405
