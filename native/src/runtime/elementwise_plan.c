@@ -8,6 +8,7 @@
  * Staging gathers by stride and element size, then casts; a scalar fills its block once.
  * Work is split by shape only, and bodies round alike at any length, so results don't depend on threads. */
 #include "kernels/elementwise.h"
+#include "kernels/vector.h"
 
 extern const uint8_t fb_itemsizes[];
 
@@ -71,38 +72,55 @@ static void fill(char *block, int64_t n, int size)
     BY_SIZE(size, FILL)
 }
 
-/* A box of ni x nj elements (i: the row direction of the block), walked so that the smaller stride of memory is the inner loop. */
+/* dst[j * ni + i] = the element at src + i * si + j * sizeof(T), in squares of four, which are turned in registers. */
+#define TURN_BOX(NAME, T, TURN4)                                                                           \
+    static void NAME(T *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t ni, int64_t nj)  \
+    {                                                                                                      \
+        int64_t i = 0;                                                                                     \
+        for (; i + 4 <= ni; i += 4) {                                                                      \
+            const T *s[4];                                                                                 \
+            for (int k = 0; k < 4; k++) s[k] = (const T *)(src + (i + k) * src_step);                      \
+            int64_t j = 0;                                                                                 \
+            for (; j + 4 <= nj; j += 4) TURN4(dst + j * dst_step + i, dst_step, s[0] + j, s[1] + j, s[2] + j, s[3] + j); \
+            for (; j < nj; j++)                                                                            \
+                for (int k = 0; k < 4; k++) dst[j * dst_step + i + k] = s[k][j];                           \
+        }                                                                                                  \
+        for (; i < ni; i++)                                                                                \
+            for (int64_t j = 0; j < nj; j++) dst[j * dst_step + i] = ((const T *)(src + i * src_step))[j]; \
+    }
+TURN_BOX(turn_box_4, uint32_t, fb_turn4_u32)
+TURN_BOX(turn_box_8, uint64_t, fb_turn4_u64)
+
+/* A box of ni x nj elements (i: the row direction of the block), walked so that the smaller stride of memory is the
+ * inner loop. */
 static void gather_box(char *dst, const char *src, int64_t si, int64_t sj, int64_t ni, int64_t nj, int size)
 {
     if (si <= sj || nj == 1) {
         for (int64_t j = 0; j < nj; j++) gather(dst + j * ni * size, src + j * sj, si, ni, size);
-        return;
-    }
-    /* 8 columns at a time: memory is read along j, and 8 lines of the block stay at hand */
+    } else if (sj == size && size == 4 && (uintptr_t)src % 4 == 0) {
+        turn_box_4((uint32_t *)dst, ni, src, si, ni, nj);
+    } else if (sj == size && size == 8 && (uintptr_t)src % 8 == 0) {
+        turn_box_8((uint64_t *)dst, ni, src, si, ni, nj);
+    } else {
 #define GATHER_T(T)                                                                                        \
-    for (int64_t i0 = 0; i0 < ni; i0 += 8) {                                                               \
-        int64_t i1 = FB_MIN(i0 + 8, ni);                                                                   \
-        for (int64_t j = 0; j < nj; j++) {                                                                 \
-            T *d = (T *)dst + j * ni;                                                                      \
-            const char *s = src + j * sj;                                                                  \
-            if (i1 - i0 == 8) {                                                                            \
-                for (int k = 0; k < 8; k++) d[i0 + k] = *(const T *)(s + (i0 + k) * si);                   \
-            } else {                                                                                       \
-                for (int64_t i = i0; i < i1; i++) d[i] = *(const T *)(s + i * si);                         \
-            }                                                                                              \
-        }                                                                                                  \
+    for (int64_t i = 0; i < ni; i++)                                                                       \
+        for (int64_t j = 0; j < nj; j++) ((T *)dst)[j * ni + i] = *(const T *)(src + i * si + j * sj);
+        BY_SIZE(size, GATHER_T)
     }
-    BY_SIZE(size, GATHER_T)
 }
 
 static void scatter_box(char *dst, const char *src, int64_t si, int64_t sj, int64_t ni, int64_t nj, int size)
 {
     if (si <= sj || nj == 1) {
         for (int64_t j = 0; j < nj; j++) scatter(dst + j * sj, src + j * ni * size, si, ni, size);
-        return;
-    }
-    for (int64_t i = 0; i < ni; i++) {
-#define SCATTER_T(T) for (int64_t j = 0; j < nj; j++) *(T *)(dst + i * si + j * sj) = ((const T *)src)[j * ni + i];
+    } else if (sj == size && size == 4 && (uintptr_t)dst % 4 == 0 && si % 4 == 0) {
+        turn_box_4((uint32_t *)dst, si / 4, src, ni * 4, nj, ni);
+    } else if (sj == size && size == 8 && (uintptr_t)dst % 8 == 0 && si % 8 == 0) {
+        turn_box_8((uint64_t *)dst, si / 8, src, ni * 8, nj, ni);
+    } else {
+#define SCATTER_T(T)                                                                                       \
+    for (int64_t i = 0; i < ni; i++)                                                                       \
+        for (int64_t j = 0; j < nj; j++) *(T *)(dst + i * si + j * sj) = ((const T *)src)[j * ni + i];
         BY_SIZE(size, SCATTER_T)
     }
 }
