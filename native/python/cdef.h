@@ -77,7 +77,8 @@ float *fbp_f32(const fb_tensor *t);
 double *fbp_f64(const fb_tensor *t);
 int64_t *fbp_i64(const fb_tensor *t);
 int64_t fbp_address(const fb_tensor *t);
-int fbp_make_types(intptr_t module);
+int fbp_make_types(intptr_t module, intptr_t probe, intptr_t address);
+int fbp_lendable(const fb_tensor *t);
 
 /* dtypes */
 int fb_default_dtype_num(void);

@@ -214,6 +214,12 @@ ELEMENTS(fbp_f32, float, FB_F32)
 ELEMENTS(fbp_f64, double, FB_F64)
 ELEMENTS(fbp_i64, int64_t, FB_I64)
 
+/* The dtype of a tensor whose memory NumPy may have as it is: row-major, not empty, on the CPU, not requiring grad. Else -1. */
+static int fbp_lendable(const fb_tensor *t)
+{
+    return fb_contig(t) && t->numel && t->storage->data && !fb_ag_requires_grad(t) ? t->dtype : -1;
+}
+
 /* What it takes to lend t's memory: its address, or 0 where there is none. */
 static int64_t fbp_address(const fb_tensor *t) { return t->storage->data ? (int64_t)(intptr_t)fb_ptr(t) : 0; }
 

@@ -113,16 +113,15 @@ def body(op: Op, names: list[str], method: bool, mode: str) -> list[str]:
     nulls = sep + ", ".join(["NULL"] * k)
     lines += ["try:", f"    h = {cfn}({conv}{nulls})", "except _CONVERT:", f"    return _slow({spec}, {tuple_})"]
     if k == 1:
-        lines.append("if not h: _raise()")
         if op.get("may_return_self"):
             lines.append(f"if h == {names[0]}._h: _release(h); return {names[0]}")
-        lines += ["r = _new(Tensor); r._h = h", "return r"]
+        lines.append("return _wrap(h)")
     else:
         hidden = op.get("save") or []
         shown = k - len(hidden)
         lines.append("if not h.t0: _raise()")
         for i in range(k):
-            lines.append(f"r{i} = _new(Tensor); r{i}._h = h.t{i}")
+            lines.append(f"r{i} = _wrap(h.t{i})")
         if any(op.names[:shown]) and shown > 1:
             lines.append(f"return _return_types.{op.python_name or op.name}(({', '.join(f'r{i}' for i in range(shown))}))")
         elif shown == 1:
@@ -148,9 +147,8 @@ from .._binding import (ABSENT, CONVERT_ERRORS as _CONVERT, NO_DEVICE, NO_SCALAR
                         raise_error as _raise, release as _release, scalar as _scalar, slow as _slow,
                         slow_inplace as _slow_inplace, slow_out as _slow_out, unpack_list as _unpack_list)
 from .._native import lib as _lib
-from .._tensor_base import Tensor
+from .._types import wrap as _wrap
 from . import return_types as _return_types
-_new = object.__new__
 _0, _1 = 0, 1  # `x is _1`: the default itself; an equal number of another type takes the general way
 """
 
@@ -204,8 +202,13 @@ def functions_module(ops: list[Op]) -> str:
                f"{', '.join(f'{n!r}: {f}' for n, f, s in inplace if s)}}}")
     out.append(f"HIDDEN_INPLACE = {{{', '.join(f'{n!r}: {f}' for n, f, s in inplace if not s)}}}")
     out.append("SPECS = {" + ", ".join(f"{op.name!r}: _s_{op.name}" for op in ops) + "}")
-    out.append("for _table in [v for k, v in list(globals().items()) if k.isupper() and isinstance(v, dict) and k != 'SPECS']:\n"
-               "    for _n, _f in _table.items():\n        _f.__name__ = _f.__qualname__ = _n\n")
+    # Names by which users, and pickle, find a function again; a root function's own go last, for its method is the same object.
+    places = [("HIDDEN_INPLACE", "", ""), ("METHODS", "", "Tensor.")]
+    places += [((m or "root").lstrip("_").upper(), f".{m}" if m.strip("_") in ("nn", "linalg", "special", "fft") else "", "") for m in sorted(exported, reverse=True)]
+    out.append("_PACKAGE = __name__.rpartition('._gen.')[0]")
+    out.append(f"for _table, _module, _class in ({', '.join(f'({t}, {m!r}, {c!r})' for t, m, c in places)}):\n"
+               "    for _n, _f in _table.items():\n"
+               "        _f.__name__, _f.__qualname__, _f.__module__ = _n, _class + _n, _PACKAGE + _module\n")
     return "\n".join(out)
 
 

@@ -8,9 +8,9 @@ from ._autograd_nodes import NULL, node_object, watch
 from ._errors import raise_error
 from ._grad_mode import is_grad_enabled
 from ._native import ffi, lib
-from ._tensor_base import Tensor, new_tensor
+from ._tensor_base import Tensor, handle_slot, new_tensor
 
-_handle = Tensor._h.__get__  # type: ignore[attr-defined]
+_handle = handle_slot.__get__
 _set = lib.fb_ag_set_grad_enabled
 RESULT, PLAIN = -1, -2  # enum of variable.h
 

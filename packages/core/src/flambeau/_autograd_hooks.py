@@ -16,9 +16,9 @@ from . import _autograd_nodes as nodes
 from ._autograd_nodes import NULL, RemovableHandle, add_hook, handles, node_object, watch
 from ._errors import raise_error
 from ._native import ffi, lib
-from ._tensor_base import Tensor, new_tensor
+from ._tensor_base import Tensor, handle_slot, new_tensor
 
-_new, _retain, _handle = object.__new__, lib.fb_retain, Tensor._h.__get__  # type: ignore[attr-defined]
+_new, _retain, _handle = object.__new__, lib.fb_retain, handle_slot.__get__
 _c_grad, _c_requires_grad, _backward_one = lib.fb_ag_grad, lib.fb_ag_requires_grad, lib.fbp_ag_backward_one
 RETAIN, CREATE = 1, 2
 _enabled = False

@@ -14,11 +14,11 @@ from typing import Any
 
 from ._errors import parked, raise_error
 from ._native import ffi, lib
-from ._tensor_base import Tensor, new_tensor
+from ._tensor_base import Tensor, handle_slot, new_tensor
 
 TENSOR, PRE, POST, ACCUMULATED = 1, 2, 4, 8  # enum of autograd.h
 _new, _retain, _release, NULL = object.__new__, lib.fb_retain, lib.fb_release, ffi.NULL
-_handle = Tensor._h.__get__  # type: ignore[attr-defined]
+_handle = handle_slot.__get__
 
 
 class RemovableHandle:

@@ -13,7 +13,7 @@ from ._device import device
 from ._dtype import as_dtype
 from ._errors import raise_error
 from ._native import ffi, lib
-from ._tensor_base import Tensor, new_tensor
+from ._tensor_base import Tensor, handle_slot, new_tensor
 
 NULL = ffi.NULL
 ABSENT = -(2**63)
@@ -23,6 +23,7 @@ NO_SCALAR = ffi.new("fb_scalar *")[0]
 NO_DEVICE = ffi.new("fb_device *", (-1, -1))[0]
 CONVERT_ERRORS = (TypeError, AttributeError, OverflowError)
 release = lib.fb_release
+_handle_of = handle_slot.__get__
 _make_float, _make_int, _make_bool, _make_complex = lib.fbp_scalar_float, lib.fbp_scalar_int, lib.fbp_scalar_bool, lib.fbp_scalar_complex
 
 
@@ -83,7 +84,7 @@ def _is_number(value: Any) -> bool:
 
 def real_handle(t: Tensor) -> Any:
     """The handle of any tensor, also of a subclass that hides it from the fast path."""
-    return Tensor._h.__get__(t)  # type: ignore[attr-defined]
+    return _handle_of(t)
 
 
 def _tensor(spec: Spec, i: int, value: Any, keep: list) -> Any:

@@ -14,10 +14,11 @@ from ._errors import lent
 from ._native import ffi, lib
 from ._size import memory_format, preserve_format, strided
 from ._tensor_base import Tensor, new_tensor, set_handle
+from ._types import wrap
 
 _NULL = ffi.NULL
 _default_num = lib.fb_default_dtype_num
-_zeros_c, _full_like_c, _new_object = lib.fbp_zeros, lib.fbp_full_like, object.__new__
+_zeros_c, _full_like_c = lib.fbp_zeros, lib.fbp_full_like
 
 
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
@@ -109,11 +110,7 @@ def zeros(*size: Any, out: Tensor | None = None, dtype: dtype | None = None, lay
     if dtype is device is out is layout is None and not requires_grad and len(_stack) == 1:  # the usual case, without detours
         try:
             h = _zeros_c(size, len(size), _default_num(), _stack[0].num)
-            r = _new_object(Tensor)
-            r._h = h
-            if h:
-                return r
-            raise_error()
+            return wrap(h)
         except TypeError:  # a tuple, a NumPy integer, a tensor ...
             pass
     sizes = _shape(size)
@@ -204,9 +201,7 @@ def zeros_like(input: Tensor, *, dtype: dtype | None = None, layout: Any = None,
         try:
             h = _full_like_c(input._h, ZERO)
             if h:
-                r = _new_object(Tensor)
-                r._h = h
-                return r
+                return wrap(h)
             lib.fb_error_clear()
         except AttributeError:
             pass
@@ -220,9 +215,7 @@ def ones_like(input: Tensor, *, dtype: dtype | None = None, layout: Any = None, 
         try:
             h = _full_like_c(input._h, ONE)
             if h:
-                r = _new_object(Tensor)
-                r._h = h
-                return r
+                return wrap(h)
             lib.fb_error_clear()
         except AttributeError:
             pass

@@ -15,12 +15,12 @@ from ._dtype import bool_, int64
 from ._gen.functions import HIDDEN, METHODS
 from ._native import ffi, lib
 from ._tensor_base import Tensor, new_tensor
+from ._types import wrap
 
 NULL = ffi.NULL
 _release = lib.fb_release
 ABSENT = -(2**63)
 _select_c, _slice_c, _unsqueeze_c = lib.fbp_select, lib.fbp_slice, lib.fbp_unsqueeze
-_new = object.__new__
 
 
 def _bound(v: Any) -> int:
@@ -39,14 +39,6 @@ def _handle(t: Tensor) -> Any:
         return t._h
     except AttributeError:
         return real_handle(t)
-
-
-def _wrap(h: Any) -> Tensor:
-    if not h:
-        raise_error()
-    r = _new(Tensor)
-    r._h = h
-    return r
 
 
 def _consumes(k: Any) -> int:
@@ -105,9 +97,9 @@ def _basic(self: Tensor, items: list) -> tuple[Tensor, list]:
             size = lib.fb_sizes(h)[d]
             if not -size <= k < size:
                 raise IndexError(f"index {k} is out of bounds for dimension {len(indices)} with size {size}")
-            x = _wrap(_select_c(h, d, k, NULL))
+            x = wrap(_select_c(h, d, k, NULL))
         elif k is None:
-            x = _wrap(_unsqueeze_c(_handle(x), d, NULL))
+            x = wrap(_unsqueeze_c(_handle(x), d, NULL))
             indices.append(None)
             d += 1
         elif isinstance(k, slice):
@@ -120,13 +112,13 @@ def _basic(self: Tensor, items: list) -> tuple[Tensor, list]:
             indices += [None] * skip
             d += skip
         elif isinstance(k, bool):
-            x = _wrap(_unsqueeze_c(_handle(x), d, NULL))
+            x = wrap(_unsqueeze_c(_handle(x), d, NULL))
             indices.append(tensor([0] if k else [], dtype=int64))
             d += 1
         else:
             d = _index_tensor(x, k, d, indices)
             if k.dim() == 0 and k.dtype.num <= 1:
-                x = _wrap(_unsqueeze_c(_handle(x), d - 1, NULL))
+                x = wrap(_unsqueeze_c(_handle(x), d - 1, NULL))
     return x, indices
 
 
@@ -141,7 +133,7 @@ def _slice(x: Tensor, d: int, k: slice) -> Tensor:
 
         positions = range(n)[k]
         return x.index_select(d, arange(positions.start, positions.stop, positions.step)) if len(positions) else x.narrow(d, 0, 0)
-    return _wrap(_slice_c(_handle(x), d, _bound(k.start), _bound(k.stop), step, NULL))
+    return wrap(_slice_c(_handle(x), d, _bound(k.start), _bound(k.stop), step, NULL))
 
 
 def _index_tensor(x: Tensor, k: Tensor, d: int, indices: list) -> int:
@@ -183,9 +175,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     except _NOT_PLAIN:
         return _slow(self, key)
     if h:
-        r = _new(Tensor)
-        r._h = h
-        return r
+        return wrap(h)
     lib.fb_error_clear()
     if kind is int and self.dim() == 0:
         raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
@@ -237,7 +227,7 @@ def _slow(self: Tensor, key: Any) -> Tensor:
     x, indices = _basic(self, _normalize(key))
     if any(i is not None for i in indices):
         return HIDDEN["index"](x, indices)
-    return x if x is not self else _wrap(lib.fbp_view_alias(_handle(self), NULL))
+    return x if x is not self else wrap(lib.fbp_view_alias(_handle(self), NULL))
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:

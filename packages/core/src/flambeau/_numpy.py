@@ -15,6 +15,7 @@ from ._tensor_base import Tensor
 from ._types import Memory
 
 _to_numpy: dict[int, Any] = {}
+_lendable = lib.fbp_lendable
 
 
 def _ml_dtype(name: str) -> Any:
@@ -82,6 +83,9 @@ def from_numpy(ndarray: Any) -> Tensor:
 def to_numpy(self: Tensor, *, force: bool = False) -> Any:
     """A NumPy array on the same memory. RuntimeError for a tensor that requires grad, unless ``force``; TypeError on meta."""
     h = real_handle(self)
+    plain = _to_numpy.get(_lendable(h))
+    if plain is not None:
+        return ndarray(self.shape, plain, self)  # the tensor itself is the buffer
     if lib.fb_ag_requires_grad(h):
         if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -93,8 +97,6 @@ def to_numpy(self: Tensor, *, force: bool = False) -> Any:
     n = lib.fb_numel(h)
     if n == 0:
         return np.empty(shape, dt)
-    if lib.fb_is_contiguous(h):
-        return ndarray(shape, dt, Memory(lib.fbp_address(h), n * dt.itemsize, self))
     item = dt.itemsize
     strides = self.stride()
     reach = 1 + sum([(k - 1) * s for k, s in zip(shape, strides, strict=True)])

@@ -9,8 +9,8 @@ from ._binding import CONVERT_ERRORS, ONE, raise_error
 from ._gen import functions as _f
 from ._native import ffi, lib
 from ._tensor_base import Tensor
+from ._types import wrap
 
-_new = object.__new__
 NULL = ffi.NULL
 _numbers = (int, float, complex, bool)
 
@@ -23,7 +23,6 @@ def {dunder}(self, other):
         else: h = _t(self._h, other._h{extra}, {out})
     except _errors:
         return _slow(self, other)
-    if not h: _raise()
     {finish}
 """
 
@@ -31,10 +30,10 @@ def {dunder}(self, other):
 def _compile(dunder: str, op: str, extra: str, inplace: bool, slow: Any) -> Any:
     """A dunder with its own code, so that the usual operand types take the fewest steps."""
     code = _TEMPLATE.format(dunder=dunder, extra=extra, out="self._h" if inplace else "NULL",
-                            finish="return self" if inplace else "r = _new(Tensor); r._h = h; return r")
+                            finish="if not h: _raise()\n    return self" if inplace else "return _wrap(h)")
     names = {
         "_d": getattr(lib, f"fbp_{op}_d"), "_i": getattr(lib, f"fbp_{op}_i"), "_t": getattr(lib, f"fbp_{op}"), "NULL": NULL, "ONE": ONE,
-        "_errors": CONVERT_ERRORS, "_slow": slow, "_raise": raise_error, "_new": _new, "Tensor": Tensor,
+        "_errors": CONVERT_ERRORS, "_slow": slow, "_raise": raise_error, "_wrap": wrap,
     }  # fmt: skip
     exec(code, names)
     return names[dunder]

@@ -12,6 +12,7 @@ from ._gen import functions as _f
 from ._native import ffi, lib
 from ._size import Size, memory_format, strided
 from ._tensor_base import Tensor, new_tensor
+from ._types import wrap
 
 _new_object = object.__new__
 _unpack, _sizes, _strides, _ndim, _numel, _dtype = ffi.unpack, lib.fb_sizes, lib.fb_strides, lib.fb_ndim, lib.fb_numel, lib.fbp_dtype
@@ -278,13 +279,8 @@ def flat_values(t: Tensor) -> list:
 
 
 @_method
-def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers; of a 0-d tensor, its number."""
-    h = _fast(self)
-    if _ndim(h) == 1:
-        p = lib.fbp_f32(h) or lib.fbp_i64(h) or lib.fbp_f64(h)
-        if p:
-            return _unpack(p, _numel(h))
+def _tolist(self: Tensor) -> Any:
+    """`tolist` of what is not a contiguous 1-d tensor of float32, float64 or int64 (those are read in C)."""
     shape = tuple(self.shape)
     if not shape:
         return self.item()
@@ -411,11 +407,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if len(args) == 1 and not kwargs and args[0].__class__ is dtype:
         if args[0].num == _dtype(_fast(self)):
             return self
-        r = _new_object(Tensor)
-        r._h = _to_copy_c(_fast(self), args[0].num, ABSENT, NULL)
-        if not r._h:
-            raise_error()
-        return r
+        return wrap(_to_copy_c(_fast(self), args[0].num, ABSENT, NULL))
     dt: Any = kwargs.pop("dtype", None)
     dev: Any = kwargs.pop("device", None)
     other = kwargs.pop("other", None)
@@ -497,11 +489,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 def clone(self: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """A copy with memory of its own; gradients flow through it."""
     h = _clone_c(_fast(self), _format_number(memory_format), NULL)
-    if not h:
-        raise_error()
-    r = _new_object(Tensor)
-    r._h = h
-    return r
+    return wrap(h)
 
 
 @_method
@@ -534,11 +522,7 @@ def view(self: Tensor, *size: Any, dtype: Any = None) -> Tensor:
         h = _view_c(self._h, size, len(size), NULL)
     except (TypeError, AttributeError):
         h = _view_c(_fast(self), [index(s) for s in size], len(size), NULL)
-    if not h:
-        raise_error()
-    r = _new_object(Tensor)
-    r._h = h
-    return r
+    return wrap(h)
 
 
 def view_dtype(self: Tensor, dt: dtype) -> Tensor:
@@ -721,11 +705,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def detach(self: Tensor) -> Tensor:
     """The same memory without history: gradients do not flow through it. In-place changes of either are seen by the other."""
     h = _alias(_fast(self))
-    if not h:
-        raise_error()
-    r = _new_object(Tensor)
-    r._h = h
-    return r
+    return wrap(h)
 
 
 _alias = lib.fb_alias
