@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._creation import empty_like
+from ._creation import empty
+from ._dtype import float64
 from ._functions import export, row
 from ._gen.functions import ROOT
 from ._tensor_base import Tensor
@@ -62,7 +63,10 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     if not training:
         slope: Any = (lower + upper) / 2
     else:
-        slope = empty_like(input).uniform_(lower, upper, generator=generator)
+        # As PyTorch draws: in double precision, one number for each element that is not above 0.
+        below = input <= 0
+        drawn = empty(int(below.sum()), dtype=float64).uniform_(lower, upper, generator=generator)
+        slope = ROOT["ones_like"](input).masked_scatter(below, drawn.to(input.dtype))
     return row("where")(input > 0, input, input * slope)
 
 

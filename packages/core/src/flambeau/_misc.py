@@ -101,6 +101,11 @@ def set_num_interop_threads(n: int) -> None:
     """Accepted for PyTorch's API: operators do not run beside each other here."""
 
 
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether operators choose a lower precision by themselves: never here."""
+    return False
+
+
 def memory_stats() -> dict[str, int]:
     """Bytes and counts of the CPU allocator: ``allocated``, ``reserved`` and their peaks, ``live_tensors``, ``live_storages`` ..."""
     s = ffi.new("fb_memory_stats *")
@@ -175,7 +180,7 @@ class iinfo:  # noqa: N801 - PyTorch's name
 
 
 __all__ = [
-    "empty_cache", "finfo", "from_numpy", "get_num_interop_threads", "get_num_threads", "iinfo", "is_complex", "is_conj", "is_floating_point", "is_inference",
+    "empty_cache", "finfo", "from_numpy", "get_num_interop_threads", "get_num_threads", "iinfo", "is_autocast_enabled", "is_complex", "is_conj", "is_floating_point", "is_inference",
     "is_nonzero", "is_same_size", "is_storage", "is_tensor", "memory_stats", "numel", "reset_peak_memory_stats", "result_type",
     "set_num_interop_threads", "set_num_threads",
 ]  # fmt: skip
