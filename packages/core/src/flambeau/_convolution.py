@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._creation import empty
+from ._creation import empty, ones_like
 from ._dtype import float64
 from ._functions import export, row
 from ._gen.functions import ROOT
@@ -66,7 +66,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         # As PyTorch draws: in double precision, one number for each element that is not above 0.
         below = input <= 0
         drawn = empty(int(below.sum()), dtype=float64).uniform_(lower, upper, generator=generator)
-        slope = ROOT["ones_like"](input).masked_scatter(below, drawn.to(input.dtype))
+        slope = ones_like(input).masked_scatter(below, drawn.to(input.dtype))
     return row("where")(input > 0, input, input * slope)
 
 
