@@ -150,7 +150,8 @@ static void test_a_result_is_the_same_at_any_thread_count(void)
 static void test_the_layout_of_inputs_is_kept(void)
 {
     static const int64_t sizes[] = {2, 3, 4, 5}, last[] = {60, 1, 15, 3}, row[] = {60, 20, 5, 1};
-    fb_tensor *flat = fb_empty(4, sizes, FB_F32, cpu), *cl = fb_view_of(flat, 4, sizes, last, 0), *bias = fb_empty(4, (int64_t[]){1, 3, 1, 1}, FB_F32, cpu);
+    fb_tensor *flat = fb_empty(4, sizes, FB_F32, cpu), *cl = fb_view_of(flat, 4, sizes, last, 0);
+    fb_tensor *bias = fb_empty(4, (int64_t[]){1, 3, 1, 1}, FB_F32, cpu);
     memset(fb_ptr(flat), 0, 4 * 120), memset(fb_ptr(bias), 0, 12);
     fb_tensor *x = fb_neg(cl), *y = fb_add(cl, bias, fb_int(1)), *z = fb_add(cl, flat, fb_int(1)), *w = fb_add(flat, cl, fb_int(1));
     CHECK(x && memcmp(x->strides, last, sizeof last) == 0, "neg");
@@ -184,7 +185,8 @@ static void test_bad_operands_raise(void)
     expect_error(fb_mul_out(head, head, tail), FB_ERUNTIME, "unsupported operation");
     fb_tensor *wide = fb_view_of(m, 1, (int64_t[]){3}, (int64_t[]){0}, 0);
     expect_error(fb_mul_out(a3, a3, wide), FB_ERUNTIME, "more than one element of the written-to tensor");
-    fb_release(a3), fb_release(a4), fb_release(i3), fb_release(b3), fb_release(m), fb_release(c3), fb_release(head), fb_release(tail), fb_release(wide);
+    fb_release(a3), fb_release(a4), fb_release(i3), fb_release(b3), fb_release(m), fb_release(c3);
+    fb_release(head), fb_release(tail), fb_release(wide);
 }
 
 static void test_fill_and_copy_reach_every_element(void)

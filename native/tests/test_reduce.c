@@ -179,7 +179,8 @@ static void test_bits_do_not_depend_on_threads(void)
     fb_set_num_threads(2);
     for (int k = 1; k < 3; k++)
         for (int i = 0; i < 6; i++)
-            CHECK(r[0][i] && r[k][i] && memcmp(fb_ptr(r[0][i]), fb_ptr(r[k][i]), (size_t)r[0][i]->numel * 4) == 0, "operator %d, %d threads", i, k + 1);
+            CHECK(r[0][i] && r[k][i] && memcmp(fb_ptr(r[0][i]), fb_ptr(r[k][i]), (size_t)r[0][i]->numel * 4) == 0,
+                  "operator %d, %d threads", i, k + 1);
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 6; i++) fb_release(r[k][i]);
     fb_release(t);
@@ -222,7 +223,8 @@ static void test_empty_reductions_give_the_identity_or_raise(void)
     r = fb_amax(t, (fb_ints){1, &d1}, false);
     CHECK(r && r->numel == 0, "amax of no results");
     fb_release(r);
-    refused(fb_max_all(t), FB_ERUNTIME, "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+    refused(fb_max_all(t), FB_ERUNTIME,
+            "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
     refused(fb_amax(t, (fb_ints){1, &d0}, false), FB_EINDEX, "amax(): Expected reduction dim 0 to have non-zero size.");
     refused(fb_argmax(t, FB_ABSENT, false), FB_ERUNTIME, "argmax(): Expected reduction dim");
     refused(fb_sum(t, (fb_ints){1, &d2}, false, FB_NONE), FB_EINDEX, "Dimension out of range");
@@ -235,7 +237,8 @@ static void test_scans_and_softmax_agree_with_loops(void)
     for (int layout = 0; layout < 3; layout++)
         for (int64_t dim = 0; dim < 3; dim++) {
             static const int64_t sizes[] = {9, 20, 257};
-            fb_tensor *t = make(3, sizes, FB_F32, layout), *c = fb_cumsum(t, dim, FB_NONE), *s = fb_softmax(t, dim, FB_NONE), *l = fb_log_softmax(t, dim, FB_NONE);
+            fb_tensor *t = make(3, sizes, FB_F32, layout), *c = fb_cumsum(t, dim, FB_NONE), *s = fb_softmax(t, dim, FB_NONE);
+            fb_tensor *l = fb_log_softmax(t, dim, FB_NONE);
             int64_t others = 9 * 20 * 257 / sizes[dim];
             CHECK(c && s && l, "fails");
             for (int64_t o = 0; c && s && l && o < others && failures < 20; o++) {

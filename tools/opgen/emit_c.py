@@ -318,18 +318,21 @@ def binding(ops: list[Op]) -> str:
                 call.append(n)
         head = f"static {py_prototype(op)}\n{{\n"
         if op.returns_list:
-            out.append(head + f"    fb_list *l = &fb_list_of_thread;\n    return fb_{op.name}({', '.join(call + ['&l->n', '&l->t'])}) == FB_OK ? l : NULL;\n}}")
+            out.append(head + "    fb_list *l = &fb_list_of_thread;\n"
+                       f"    return fb_{op.name}({', '.join(call + ['&l->n', '&l->t'])}) == FB_OK ? l : NULL;\n}}")
         elif len(op.returns) == 1:
             if op.inplace_only:
                 out.append(head + f"    fb_tensor *r = fb_{op.name}({', '.join(call)});\n    if (r) fb_release(r);\n    return r;\n}}")
             else:
-                out.append(head + f"    fb_tensor *r = fb_{op.name}_out({', '.join(call + ['out'])});\n    if (r && out) fb_release(r);\n    return r;\n}}")
+                out.append(head + f"    fb_tensor *r = fb_{op.name}_out({', '.join(call + ['out'])});\n"
+                           "    if (r && out) fb_release(r);\n    return r;\n}")
         else:
             k = len(op.returns)
             presets = [f"o{i}" for i in range(k)]
             outs = [f"&r.t{i}" for i in range(k)]
             release = " ".join(f"fb_release(r.t{i});" for i in range(k))
-            out.append(head + f"    fb_ret{k} r = {{0}};\n    if (fb_{op.name}_out({', '.join(call + presets + outs)}) != FB_OK) return (fb_ret{k}){{0}};\n"
+            out.append(head + f"    fb_ret{k} r = {{0}};\n"
+                       f"    if (fb_{op.name}_out({', '.join(call + presets + outs)}) != FB_OK) return (fb_ret{k}){{0}};\n"
                        f"    if (o0) {{ {release} }}\n    return r;\n}}")
     out += [f"static {proto}\n{{\n{body}\n}}" for proto, body in twins(ops)]
     return "\n".join(out) + "\n"

@@ -204,7 +204,8 @@ def functions_module(ops: list[Op]) -> str:
     out.append("SPECS = {" + ", ".join(f"{op.name!r}: _s_{op.name}" for op in ops) + "}")
     # Names by which users, and pickle, find a function again; a root function's own go last, for its method is the same object.
     places = [("HIDDEN_INPLACE", "", ""), ("METHODS", "", "Tensor.")]
-    places += [((m or "root").lstrip("_").upper(), f".{m}" if m.strip("_") in ("nn", "linalg", "special", "fft") else "", "") for m in sorted(exported, reverse=True)]
+    places += [((m or "root").lstrip("_").upper(), f".{m}" if m.strip("_") in ("nn", "linalg", "special", "fft") else "", "")
+               for m in sorted(exported, reverse=True)]
     out.append("_PACKAGE = __name__.rpartition('._gen.')[0]")
     out.append(f"for _table, _module, _class in ({', '.join(f'({t}, {m!r}, {c!r})' for t, m, c in places)}):\n"
                "    for _n, _f in _table.items():\n"

@@ -168,7 +168,9 @@ static fb_status scatter(fb_frame *f, int64_t dim, fb_tensor *src, fb_scalar num
 #define FIRST(T) (counts && !include_self && counts[dst - (T *)fb_ptr(out)] == 0)
 #define COUNT(T) if (counts) counts[dst - (T *)fb_ptr(out)]++
         switch (how) {
-        case ADD: FB_BY_TYPE(out->dtype, T, SCATTER_LOOP(T, { *dst = (T)(FIRST(T) ? x : out->dtype == FB_BOOL ? (*dst || x) : *dst + x); COUNT(T); })) break;
+        case ADD:
+            FB_BY_TYPE(out->dtype, T, SCATTER_LOOP(T, { *dst = (T)(FIRST(T) ? x : out->dtype == FB_BOOL ? (*dst || x) : *dst + x); COUNT(T); }))
+            break;
         case MEAN: FB_BY_TYPE(out->dtype, T, SCATTER_LOOP(T, { *dst = (T)(FIRST(T) ? x : *dst + x); COUNT(T); })) break;
         case MULTIPLY: FB_BY_TYPE(out->dtype, T, SCATTER_LOOP(T, { *dst = (T)(FIRST(T) ? x : *dst * x); COUNT(T); })) break;
         case AMAX: FB_BY_TYPE(out->dtype, T, SCATTER_LOOP(T, { *dst = FIRST(T) || x > *dst || x != x ? x : *dst; COUNT(T); })) break;

@@ -72,7 +72,9 @@ fb_status fb_i_repeat(fb_frame *f)
     if (p->repeats.n > FB_MAX_DIMS) return fb_fail(FB_EVALUE, "repeat: more than %d dimensions", FB_MAX_DIMS);
     for (int64_t i = 0; i < p->repeats.n; i++) {
         int64_t have = i < lead ? 1 : x->sizes[i - lead];
-        if (p->repeats.v[i] < 0) return fb_fail(FB_ERUNTIME, "Trying to create tensor with negative dimension %lld: %s", (long long)p->repeats.v[i], fb_shape_text(p->repeats.n, p->repeats.v));
+        if (p->repeats.v[i] < 0)
+            return fb_fail(FB_ERUNTIME, "Trying to create tensor with negative dimension %lld: %s", (long long)p->repeats.v[i],
+                           fb_shape_text(p->repeats.n, p->repeats.v));
         if (__builtin_mul_overflow(have, p->repeats.v[i], &sizes[i])) return fb_fail(FB_ERUNTIME, "repeat: the result's size overflows int64");
     }
     return fb_out(f, 0, (fb_dtype)x->dtype, p->repeats.n, sizes, NULL);
@@ -162,8 +164,8 @@ fb_status fb_i_constant_pad(fb_frame *f)
         if (__builtin_add_overflow(sizes[d], p->pad.v[2 * k], &sizes[d]) || __builtin_add_overflow(sizes[d], p->pad.v[2 * k + 1], &sizes[d]))
             return fb_fail(FB_ERUNTIME, "constant_pad_nd: the padded size overflows int64");
         if (sizes[d] < 0)
-            return fb_fail(FB_ERUNTIME, "The input size %lld, plus negative padding %lld and %lld, resulted in a negative output size, which is invalid. "
-                                        "Check dimension %lld of your input.", (long long)x->sizes[d], (long long)p->pad.v[2 * k],
+            return fb_fail(FB_ERUNTIME, "The input size %lld, plus negative padding %lld and %lld, resulted in a negative output size, "
+                                        "which is invalid. Check dimension %lld of your input.", (long long)x->sizes[d], (long long)p->pad.v[2 * k],
                            (long long)p->pad.v[2 * k + 1], (long long)d);
     }
     return fb_out(f, 0, (fb_dtype)x->dtype, x->ndim, sizes, NULL);

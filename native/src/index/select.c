@@ -125,7 +125,8 @@ static fb_status source_kernel(fb_frame *f, int64_t dim, fb_tensor *source, fb_s
     if (how == FILL) { /* negative ones count from the end, as PyTorch has it */
         for (int64_t i = 0; i < n; i++)
             if (v[i] < -size || v[i] >= size) {
-                fb_fail(FB_EINDEX, "index_fill_(): index %lld is out of bounds for dimension %lld with size %lld", (long long)v[i], (long long)d, (long long)size);
+                fb_fail(FB_EINDEX, "index_fill_(): index %lld is out of bounds for dimension %lld with size %lld", (long long)v[i],
+                        (long long)d, (long long)size);
                 goto failed;
             }
     } else if (check_range(f, v, n, size) != FB_OK) {
@@ -197,7 +198,8 @@ fb_status fb_k_index_fill(fb_frame *f)
 
 fb_status fb_i_take(fb_frame *f)
 {
-    if (f->in[1]->dtype != FB_I64) return fb_fail(FB_ERUNTIME, "take(): Expected a long tensor for index, but got %s", fb_dtype_label((fb_dtype)f->in[1]->dtype));
+    if (f->in[1]->dtype != FB_I64)
+        return fb_fail(FB_ERUNTIME, "take(): Expected a long tensor for index, but got %s", fb_dtype_label((fb_dtype)f->in[1]->dtype));
     if (f->in[0]->numel == 0 && f->in[1]->numel) return fb_fail(FB_EINDEX, "take(): tried to take from an empty tensor");
     return fb_out_like(f, 0, f->in[1], (fb_dtype)f->in[0]->dtype);
 }
@@ -211,7 +213,8 @@ fb_status fb_k_take(fb_frame *f)
         const int64_t *v = fb_ptr(index), size = x->numel;
         for (int64_t i = 0; i < index->numel && status == FB_OK; i++)
             if (v[i] < -size || v[i] >= size)
-                status = fb_fail(FB_EINDEX, "out of range: tried to access index %lld on a tensor of %lld elements.", (long long)v[i], (long long)size);
+                status = fb_fail(FB_EINDEX, "out of range: tried to access index %lld on a tensor of %lld elements.", (long long)v[i],
+                                 (long long)size);
         if (status == FB_OK)
             FB_BY_SIZE(fb_itemsize((fb_dtype)x->dtype), T, {
                 const T *from = fb_ptr(x);
@@ -226,7 +229,8 @@ fb_status fb_k_take(fb_frame *f)
 
 fb_status fb_i_put(fb_frame *f)
 {
-    if (f->in[1]->dtype != FB_I64) return fb_fail(FB_ERUNTIME, "put_(): Expected a long tensor for index, but got %s", fb_dtype_label((fb_dtype)f->in[1]->dtype));
+    if (f->in[1]->dtype != FB_I64)
+        return fb_fail(FB_ERUNTIME, "put_(): Expected a long tensor for index, but got %s", fb_dtype_label((fb_dtype)f->in[1]->dtype));
     if (f->in[0]->dtype != f->in[2]->dtype)
         return fb_fail(FB_ERUNTIME, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and source.dtype = %s",
                        fb_dtype_label((fb_dtype)f->in[0]->dtype), fb_dtype_label((fb_dtype)f->in[2]->dtype));

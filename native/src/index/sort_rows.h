@@ -48,7 +48,8 @@ static void NAME(sift)(NAME(item) *h, int64_t k, int64_t i, bool descending)
 
     for (int64_t c; (c = 2 * i + 1) < k; i = c) {
         /* the parent is the later one: by key, then by place */
-        if (c + 1 < k && (NAME(after)(h[c + 1].key, h[c].key, descending) || (!NAME(after)(h[c].key, h[c + 1].key, descending) && h[c + 1].at > h[c].at))) c++;
+        if (c + 1 < k && (NAME(after)(h[c + 1].key, h[c].key, descending) ||
+                          (!NAME(after)(h[c].key, h[c + 1].key, descending) && h[c + 1].at > h[c].at))) c++;
         if (NAME(after)(x.key, h[c].key, descending) || (!NAME(after)(h[c].key, x.key, descending) && x.at > h[c].at)) break;
         h[i] = h[c];
     }

@@ -87,7 +87,8 @@ fb_tensor *fb_new(int64_t ndim, const int64_t *sizes, const int64_t *strides /* 
 fb_tensor *fb_view_of(fb_tensor *t, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 fb_tensor *fb_alias(fb_tensor *t);            /* the same memory, shape and version; no history (detach) */
 fb_tensor *fb_new_zeros(int64_t ndim, const int64_t *sizes, fb_dtype dtype, fb_device device);
-fb_tensor *fb_reinterpret(fb_tensor *t, fb_dtype dtype, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset); /* a view as another dtype; offset in its elements */
+/* a view as another dtype; offset in its elements */
+fb_tensor *fb_reinterpret(fb_tensor *t, fb_dtype dtype, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 fb_status fb_set_data(fb_tensor *t, fb_tensor *source); /* t.data = source */
 void fb_set_geometry(fb_tensor *t);           /* numel and the contiguous flag, after sizes or strides changed */
 fb_status fb_resize(fb_tensor *t, int64_t ndim, const int64_t *sizes); /* row-major; grows the storage where it must */

@@ -201,7 +201,8 @@ static bool run_tiny(const fb_frame *f, const fb_ew *ew, int ct, fb_block_fn fn)
             at[k] = NULL;
         } else if (t->numel == n && fb_contig(t) && t->dtype == slot) {
             at[k] = fb_ptr(t);
-        } else if (t->numel == 1 && (slot == FB_F32 || slot == FB_F64) && used < 2 && (t->dtype == slot || t->dtype == FB_F64 || t->dtype == FB_I64)) {
+        } else if (t->numel == 1 && (slot == FB_F32 || slot == FB_F64) && used < 2 &&
+                   (t->dtype == slot || t->dtype == FB_F64 || t->dtype == FB_I64)) {
             const void *p = fb_ptr(t);
             double v = t->dtype == FB_F64 ? *(const double *)p : t->dtype == FB_I64 ? (double)*(const int64_t *)p : *(const float *)p;
             at[k] = scalars.block[used++];

@@ -20,9 +20,11 @@ fb_status fb_wrap_dim(int64_t dim, int64_t ndim, int64_t *out)
 {
     int64_t n = FB_MAX(ndim, 1);
 
-    if (dim < -n || dim >= n)
+    if (dim < -n || dim >= n) {
+        *out = 0; /* the compiler cannot see that fb_fail is never FB_OK */
         return fb_fail(FB_EINDEX, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)", (long long)-n,
                        (long long)n - 1, (long long)dim);
+    }
     *out = dim < 0 ? dim + n : dim;
     return FB_OK;
 }

@@ -72,9 +72,15 @@ static fb_status add_strided(fb_tensor *dst, fb_tensor *src)
         case FB_F64: ((double *)d)[at] += ((double *)fb_ptr(s))[k]; break;
         case FB_C64: ((float *)d)[2 * at] += ((float *)fb_ptr(s))[2 * k]; ((float *)d)[2 * at + 1] += ((float *)fb_ptr(s))[2 * k + 1]; break;
         case FB_C128: ((double *)d)[2 * at] += ((double *)fb_ptr(s))[2 * k]; ((double *)d)[2 * at + 1] += ((double *)fb_ptr(s))[2 * k + 1]; break;
-        case FB_F16: ((uint16_t *)d)[at] = fb_float_to_half(fb_half_to_float(((uint16_t *)d)[at]) + fb_half_to_float(((uint16_t *)fb_ptr(s))[k])); break;
-        case FB_BF16: ((uint16_t *)d)[at] = fb_float_to_bf16(fb_bf16_to_float(((uint16_t *)d)[at]) + fb_bf16_to_float(((uint16_t *)fb_ptr(s))[k])); break;
-        default: fb_release(s); return fb_fail(FB_EDTYPE, "as_strided_backward: gradients are floating or complex, not %s", fb_dtype_name((fb_dtype)dst->dtype));
+        case FB_F16:
+            ((uint16_t *)d)[at] = fb_float_to_half(fb_half_to_float(((uint16_t *)d)[at]) + fb_half_to_float(((uint16_t *)fb_ptr(s))[k]));
+            break;
+        case FB_BF16:
+            ((uint16_t *)d)[at] = fb_float_to_bf16(fb_bf16_to_float(((uint16_t *)d)[at]) + fb_bf16_to_float(((uint16_t *)fb_ptr(s))[k]));
+            break;
+        default:
+            fb_release(s);
+            return fb_fail(FB_EDTYPE, "as_strided_backward: gradients are floating or complex, not %s", fb_dtype_name((fb_dtype)dst->dtype));
         }
         for (int64_t i = ndim - 1; i >= 0; i--) {
             at += dst->strides[i];
@@ -212,7 +218,8 @@ fb_status fb_k_split_with_sizes_backward(fb_frame *f)
     const struct fb_p_split_with_sizes_backward *p = f->params;
     int64_t d;
     FB_TRY(fb_wrap_dim(p->dim, p->input_sizes.n, &d));
-    if (p->split_sizes.n != f->n_in) return fb_fail(FB_ERUNTIME, "split_with_sizes_backward: %d gradients for %lld pieces", f->n_in, (long long)p->split_sizes.n);
+    if (p->split_sizes.n != f->n_in)
+        return fb_fail(FB_ERUNTIME, "split_with_sizes_backward: %d gradients for %lld pieces", f->n_in, (long long)p->split_sizes.n);
     return put_pieces(f, d, p->split_sizes.v, 0, false);
 }
 

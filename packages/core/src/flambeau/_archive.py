@@ -125,7 +125,8 @@ class Reader:
         name, extra = struct.unpack("<HH", header[26:30])
         start = info.header_offset + _LOCAL_HEADER + name + extra
         if info.file_size != info.compress_size or info.file_size < 0 or start + info.file_size > self._length:
-            raise RuntimeError(f"{info.filename}: {info.file_size} bytes at offset {start} of an archive of {self._length} bytes; the file is damaged")
+            raise RuntimeError(f"{info.filename}: {info.file_size} bytes at offset {start} of an archive of {self._length} bytes; "
+                               "the file is damaged")  # fmt: skip
         return start
 
     def place(self, name: str) -> int | None:

@@ -40,7 +40,9 @@ def _make(n: int) -> Any:
         return plain(input, weight, bias, stride, padding, dilation, groups)
 
     conv.__name__ = conv.__qualname__ = f"conv{n}d"
-    conv.__doc__ = (plain.__doc__ or "") + '\n\n    padding: a number a side, or "valid" (none) or "same" (the output is as large as the input; stride 1 only).'
+    conv.__doc__ = (plain.__doc__ or "") + (
+        '\n\n    padding: a number a side, or "valid" (none) or "same" (the output is as large as the input; stride 1 only).'
+    )
     return export(conv)
 
 

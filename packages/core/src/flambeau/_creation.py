@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ def _finish(t: Tensor, requires_grad: bool) -> Tensor:
 
 def _shape(size: tuple, keywords: str = "size") -> list[int]:
     """The sizes of f(2, 3), f((2, 3)) or f([2, 3])."""
-    if len(size) == 1 and not (size[0].__class__ is int):
+    if len(size) == 1 and size[0].__class__ is not int:
         first = size[0]
         if isinstance(first, (tuple, list)):
             size = tuple(first)
@@ -386,7 +385,7 @@ def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: b
     t = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
     if copy is False and not isinstance(obj, Tensor) and not _is_array(obj):
         raise ValueError("can't alias arbitrary sequence into a tensor")
-    if copy is False and ((dtype is not None and isinstance(obj, Tensor) and obj.dtype is not as_dtype(dtype))):
+    if copy is False and (dtype is not None and isinstance(obj, Tensor) and obj.dtype is not as_dtype(dtype)):
         raise ValueError(f"can't alias tensor with dtype '{obj.dtype}' into dtype '{dtype}'.")
     if isinstance(obj, Tensor) and t is obj and not requires_grad and obj.requires_grad:
         return obj.detach()
@@ -550,7 +549,8 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1")
     if count < 0:
         if (view.nbytes - offset) % size:
-            raise ValueError(f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})")
+            raise ValueError(f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) "
+                             f"must be a multiple of element size ({size})")  # fmt: skip
         count = (view.nbytes - offset) // size
     if count == 0:
         raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._binding import index as _as_index
-from ._binding import raise_error, real_handle, scalar
+from ._binding import real_handle, scalar
 from ._creation import as_tensor, tensor
 from ._dtype import bool_, int64
 from ._gen.functions import HIDDEN, METHODS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from ._binding import CONVERT_ERRORS, ONE, raise_error
 from ._gen import functions as _f
 from ._native import ffi, lib

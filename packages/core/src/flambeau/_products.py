@@ -40,7 +40,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # a size of 1 broadcasts: the other is summed
             a, b = (a, b.sum(j, keepdim=True)) if b.shape[j] != 1 else (a.sum(i, keepdim=True), b)
         if a.shape[i] != b.shape[j]:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} "
+                               f"and second has size {b.shape[j]} in dim {j}")  # fmt: skip
     if a.dtype is not b.dtype:
         raise RuntimeError(f"both inputs should have same dtype, got {a.dtype} and {b.dtype}")
     ra, rb = [d for d in range(a.dim()) if d not in da], [d for d in range(b.dim()) if d not in db]
@@ -99,11 +100,12 @@ def _parse(equation: str, operands: list[Tensor]) -> tuple[list[list[str]], list
         head, dots, tail = term.partition("...")
         if not all(c.isalpha() and c.isascii() for c in head + tail):
             bad = next(c for c in head + tail if not (c.isalpha() and c.isascii()))
-            raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, subscripts must be in [a-zA-Z], got {bad!r}")
+            raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, "
+                               f"subscripts must be in [a-zA-Z], got {bad!r}")  # fmt: skip
         free = t.dim() - len(head) - len(tail)
         if free < 0 or (free and not dots):
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match the number of dimensions "
-                               f"({t.dim()}) for operand {i} and no ellipsis was given")  # fmt: skip
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match "
+                               f"the number of dimensions ({t.dim()}) for operand {i} and no ellipsis was given")  # fmt: skip
         widest = max(widest, free)
         labels.append([*head, *(f".{k}" for k in range(free - 1, -1, -1)), *tail])
     dots_labels = [f".{k}" for k in range(widest - 1, -1, -1)]
@@ -189,7 +191,8 @@ def einsum(*args: Any) -> Tensor:
     for t, ls in zip(operands, labels, strict=True):
         for c, n in zip(ls, t.shape, strict=True):
             if size.get(c, 1) not in (1, n) and n != 1:
-                raise RuntimeError(f"einsum(): subscript {c} has size {n} for an operand which does not broadcast with previously seen size {size[c]}")
+                raise RuntimeError(f"einsum(): subscript {c} has size {n} for an operand "
+                                   f"which does not broadcast with previously seen size {size[c]}")  # fmt: skip
             size[c] = n if size.get(c, 1) == 1 else size[c]
     t, ls = _diagonalize(operands[0], labels[0])
     for i in range(1, len(operands)):

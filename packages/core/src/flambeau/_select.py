@@ -201,7 +201,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if len(counts) == 1 and size != 1:
         counts = counts * size
     if len(counts) != size:
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and input.size({d}) = {size}")
+        raise RuntimeError("repeats must have the same size as input along dim, "
+                           f"but got repeats.size(0) = {len(counts)} and input.size({d}) = {size}")  # fmt: skip
     if any(c < 0 for c in counts):
         raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
     places = [i for i, c in enumerate(counts) for _ in range(c)]

@@ -502,7 +502,6 @@ def contiguous(self: Tensor, memory_format: memory_format | None = None) -> Tens
 
 from ._size import contiguous_format as _CONTIGUOUS  # noqa: E402, N812
 
-
 # ---- views whose arguments need reading ------------------------------------------------------------------------------
 
 
