@@ -16,11 +16,14 @@ from ._decompositions import (
     svd,
     svdvals,
 )  # fmt: skip
+from ._exponential import matrix_exp
 from ._norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from ._products import cross, diagonal, matmul, matrix_power, multi_dot, vecdot
+from ._reflections import householder_product
 
 __all__ = [
-    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "inv_ex", "matmul", "matrix_norm",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "householder_product", "inv", "inv_ex",
+    "matmul", "matrix_exp", "matrix_norm",
     "matrix_power", "matrix_rank", "multi_dot", "norm", "qr", "slogdet", "solve", "solve_ex", "svd", "svdvals", "vecdot",
     "vector_norm",
 ]  # fmt: skip
