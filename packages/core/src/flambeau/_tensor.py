@@ -596,6 +596,20 @@ Tensor.H = property(lambda self: self.conj().T if self.dim() in (0, 2) else _onl
 Tensor.mH = property(lambda self: _transpose_last("mH")(self).conj(), doc="Each matrix's conjugate transpose.")
 
 
+def _part(name: str, doc: str) -> property:
+    view = _f.ROOT[name]
+
+    def write(self: Tensor, value: Any) -> None:
+        part = view(self)
+        part.copy_(value) if isinstance(value, Tensor) else part.fill_(value)
+
+    return property(lambda self: view(self), write, doc=doc)
+
+
+Tensor.real = _part("real", "The real parts, as a view; a real tensor itself. Assigning to it writes them.")
+Tensor.imag = _part("imag", "The imaginary parts of a complex tensor, as a view. Assigning to it writes them.")
+
+
 def _only_matrices(t: Tensor) -> Any:
     raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {t.dim()}-D tensor.")
 
