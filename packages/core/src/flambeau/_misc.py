@@ -180,7 +180,8 @@ class iinfo:  # noqa: N801 - PyTorch's name
 
 
 __all__ = [
-    "empty_cache", "finfo", "from_numpy", "get_num_interop_threads", "get_num_threads", "iinfo", "is_autocast_enabled", "is_complex", "is_conj",
-    "is_floating_point", "is_inference", "is_nonzero", "is_same_size", "is_storage", "is_tensor", "memory_stats", "numel", "reset_peak_memory_stats", "result_type",
+    "empty_cache", "finfo", "from_numpy", "get_num_interop_threads", "get_num_threads", "iinfo",
+    "is_autocast_enabled", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero", "is_same_size",
+    "is_storage", "is_tensor", "memory_stats", "numel", "reset_peak_memory_stats", "result_type",
     "set_num_interop_threads", "set_num_threads",
 ]  # fmt: skip
