@@ -38,11 +38,12 @@ half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 globals().update({_k: _v for _k, _v in _root.items() if _k not in globals()})
-from . import _functions
+from . import _functions, _matrix
 globals().update(_functions.EXPORTS)
 
 from ._misc import *  # noqa: F403
 from ._random import *  # noqa: F403
+from ._settings import *  # noqa: F403
 from ._storage import TypedStorage, UntypedStorage
 from . import _copying, _storage
 globals().update(_storage.LEGACY)

@@ -1,0 +1,6 @@
+"""MKL: not in this build."""
+
+
+def is_available() -> bool:
+    """False."""
+    return False
