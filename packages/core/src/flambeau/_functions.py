@@ -52,7 +52,19 @@ def inplace_row(name: str) -> Callable:
 
 cat, stack = ROOT["cat"], ROOT["stack"]
 
-from . import _arithmetic, _combine, _convolution, _distance, _inplace, _products, _reduce, _select, _shapes, _sorting  # noqa: E402
+from . import (  # noqa: E402
+    _arithmetic,
+    _combine,
+    _convolution,
+    _distance,
+    _inplace,
+    _products,
+    _reduce,
+    _select,
+    _sequence_loss,
+    _shapes,
+    _sorting,
+)
 
 broadcast_tensors = _shapes.broadcast_tensors
-_modules = (_arithmetic, _combine, _convolution, _distance, _inplace, _products, _reduce, _select, _shapes, _sorting)
+_modules = (_arithmetic, _combine, _convolution, _distance, _inplace, _products, _reduce, _select, _sequence_loss, _shapes, _sorting)
