@@ -137,6 +137,14 @@ REAL_TYPE
         return fbm_cpow(x, y);                                                                             \
     }                                                                                                      \
     FB_INLINE C EW(scaled)(C x, T k) { return EWC_SCALE(x, k); }                                           \
+    FB_INLINE C EW(log_sum)(C x, C y) /* log(exp(x) + exp(y)) */                                           \
+    {                                                                                                      \
+        bool first = x.re >= y.re;                                                                         \
+        C most = first ? x : y, least = first ? y : x;                                                     \
+        if (least.re == -(T)INFINITY || most.re == (T)INFINITY) return most;                               \
+        return EWC_ADD(most, fbm_clog1p(fbm_cexp(EWC_SUB(least, most))));                                  \
+    }                                                                                                      \
+    EWC_BODY2(logaddexp, C, EW(log_sum)(x, y))                                                             \
     EWC_BODY2(pow, C, EW(power)(x, y))                                                                     \
     EWC_BODY2(sigmoid_backward, C, fbm_cmul(x, EWC_CONJ(fbm_cmul(EWC_SUB(EWC_ONE, y), y))))                \
     EWC_BODY2(tanh_backward, C, fbm_cmul(x, EWC_CONJ(EWC_SUB(EWC_ONE, fbm_cmul(y, y)))))                   \
@@ -261,7 +269,7 @@ EW_TABLE(pow_backward_exponent, EW_FLOATS(pow_backward_exponent), EW_COMPLEXES(p
 EW_TABLE_F(atan2)
 EW_TABLE_F(hypot)
 EW_TABLE_F(copysign)
-EW_TABLE_F(logaddexp)
+EW_TABLE_FC(logaddexp)
 EW_TABLE_F(logaddexp2)
 EW_TABLE_F(xlogy)
 EW_TABLE_F(xlog1py)

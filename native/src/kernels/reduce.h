@@ -28,6 +28,7 @@ typedef struct fb_fold {
     void (*join)(int64_t w, void *a, int64_t na, const void *b, int64_t nb);
     /* Results of n elements each. */
     void (*finish)(int64_t w, const void *acc, int64_t n, void *const *out, const fb_fold_args *args);
+    bool plain; /* one plane and no positions: neighbouring accumulators may be joined with each other */
 } fb_fold;
 
 /* Result dtypes */

@@ -37,8 +37,8 @@
                     A a = k[j], b = MAP;                                                                   \
                     k[j] = JOIN;                                                                           \
                 }                                                                                          \
-            for (int j = 0; i < len; i++, j++) {                                                           \
-                T x = v[i];                                                                                \
+            for (int64_t j = 0; j < len - i; j++) {                                                        \
+                T x = v[i + j];                                                                            \
                 A a = k[j], b = MAP;                                                                       \
                 k[j] = JOIN;                                                                               \
             }                                                                                              \
@@ -57,8 +57,8 @@
                 A a = l[j], b = MAP;                                                                       \
                 l[j] = JOIN;                                                                               \
             }                                                                                              \
-        for (int j = 0; i < len; i++, j++) {                                                               \
-            T x = v[i];                                                                                    \
+        for (int64_t j = 0; j < len % L; j++) {                                                            \
+            T x = v[i + j];                                                                                \
             A a = l[j], b = MAP;                                                                           \
             l[j] = JOIN;                                                                                   \
         }                                                                                                  \
@@ -149,7 +149,7 @@
         }                                                                                                  \
     }                                                                                                      \
     FOLD_FINISH(op, R, R, __VA_ARGS__)                                                                     \
-    static const fb_fold RED(fold, op) = {(int)sizeof(R), RED(rows, op), RED(cols, op), join_##by##_##BY, RED(finish, op)};
+    static const fb_fold RED(fold, op) = {(int)sizeof(R), RED(rows, op), RED(cols, op), join_##by##_##BY, RED(finish, op), true};
 
 /* R: the type of the result */
 #define FOLD_FINISH(op, A, R, ...)                                                                         \
@@ -166,7 +166,7 @@
         }                                                                                                  \
     }
 #define FOLD_ROW(op, how, A)                                                                               \
-    static const fb_fold RED(fold, op) = {(int)sizeof(A), RED(rows, how), RED(cols, how), RED(join, how), RED(finish, op)};
+    static const fb_fold RED(fold, op) = {(int)sizeof(A), RED(rows, how), RED(cols, how), RED(join, how), RED(finish, op), true};
 
 /* all of it */
 #define FOLD(op, A, init, MAP, JOIN, R, ...)                                                               \

@@ -79,9 +79,9 @@
         memcpy(out[0], (const int64_t *)acc + w, (size_t)w * sizeof(T));                                   \
     }                                                                                                      \
     static const fb_fold RED(fold_arg, op) = {8 + sizeof(T), RED(rows_index, op), RED(cols_index, op),      \
-                                              RED(join_index, op), RED(finish_arg, op)};                   \
+                                              RED(join_index, op), RED(finish_arg, op), false};                   \
     static const fb_fold RED(fold_both, op) = {8 + sizeof(T), RED(rows_index, op), RED(cols_index, op),     \
-                                               RED(join_index, op), RED(finish_both, op)};
+                                               RED(join_index, op), RED(finish_both, op), false};
 
 /* smallest and largest: planes lo, hi */
 #define AMINMAX                                                                                            \
@@ -127,7 +127,7 @@
         memcpy(out[1], (const T *)acc + w, (size_t)w * sizeof(T));                                         \
     }                                                                                                      \
     static const fb_fold RED(fold, aminmax) = {2 * sizeof(T), RED(rows, aminmax), RED(cols, aminmax), RED(join, aminmax), \
-                                               RED(finish, aminmax)};
+                                               RED(finish, aminmax), false};
 
 #define BOTH_ENDS(most, least)                                                                             \
     INDEXED(max, least, ((a > b) | (a != a) ? a : b), ((b > a) | (b != b)) & (a == a))                            \

@@ -92,7 +92,7 @@ static void finish_count(int64_t w, const void *acc, int64_t n, void *const *out
     (void)n, (void)args;
     memcpy(out[0], acc, (size_t)w * sizeof(int64_t));
 }
-static const fb_fold fold_count = {sizeof(int64_t), rows_count, cols_count, join_count, finish_count};
+static const fb_fold fold_count = {sizeof(int64_t), rows_count, cols_count, join_count, finish_count, true};
 
 /* ---- complex ------------------------------------------------------------------------------------ */
 #define COMPLEX_FOLDS                                                                                      \

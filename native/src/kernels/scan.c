@@ -122,6 +122,15 @@ SCAN_EXTREME(min, x <= a)
 #define T fb_c64
 #define S c64
 SCAN(sum, fb_c128, ((fb_c128){0, 0}), ((fb_c128){a.re + (double)x.re, a.im + (double)x.im}), ((T){(float)a.re, (float)a.im}))
+FBM_FN fb_c128 log_sum(fb_c128 x, fb_c128 y)
+{
+    bool first = x.re >= y.re;
+    fb_c128 most = first ? x : y, least = first ? y : x;
+    if (least.re == -(double)INFINITY || most.re == (double)INFINITY) return most;
+    fb_c128 l = fbm_clog1p_c128(fbm_cexp_c128((fb_c128){least.re - most.re, least.im - most.im}));
+    return (fb_c128){most.re + l.re, most.im + l.im};
+}
+SCAN(logsumexp, fb_c128, ((fb_c128){-(double)INFINITY, 0}), log_sum(a, fbm_c128_of(x)), fbm_c64_of(a))
 SCAN(prod, fb_c128, ((fb_c128){1, 0}), fbm_cmul_c128(a, fbm_c128_of(x)), fbm_c64_of(a))
 #undef T
 #undef S
@@ -129,6 +138,7 @@ SCAN(prod, fb_c128, ((fb_c128){1, 0}), fbm_cmul_c128(a, fbm_c128_of(x)), fbm_c64
 #define S c128
 SCAN(sum, T, ((T){0, 0}), ((T){a.re + x.re, a.im + x.im}), a)
 SCAN(prod, T, ((T){1, 0}), fbm_cmul(a, x), a)
+SCAN(logsumexp, T, ((T){-(double)INFINITY, 0}), log_sum(a, x), a)
 
 #define ALL(op) [FB_F32] = scan_##op##_f32, [FB_F64] = scan_##op##_f64
 #define COMPLEX(op) [FB_C64] = scan_##op##_c64, [FB_C128] = scan_##op##_c128
@@ -139,5 +149,5 @@ const fb_scan_fn FB_K(fb_scans)[FB_N_SCANS][FB_N_DTYPES] = {
     [FB_SCAN_PROD] = {ALL(prod), COMPLEX(prod), WRAPS(prod)},
     [FB_SCAN_MAX] = {ALL(max), LONGS(max)},
     [FB_SCAN_MIN] = {ALL(min), LONGS(min)},
-    [FB_SCAN_LOGSUMEXP] = {ALL(logsumexp)},
+    [FB_SCAN_LOGSUMEXP] = {ALL(logsumexp), COMPLEX(logsumexp)},
 };

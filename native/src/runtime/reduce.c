@@ -282,15 +282,27 @@ static void fold_columns(const job *j, columns c, int64_t first, int64_t last, t
     bool in_place = dense && same && step % size == 0;
     int64_t fit = in_place ? FB_FOLD_ROWS : FB_MAX(1, FB_MIN(FB_FOLD_ROWS, FB_FOLD_BLOCK / c.w));
 
+    /* Few columns whose rows lie end to end: several rows are taken as one wide one. */
+    int64_t together = 1;
+    if (in_place && j->fold->plain && c.w == k[0].size && step == c.w * size)
+        while (together * 2 * c.w <= FB_FOLD_WIDTH) together *= 2;
+
     while (first < last) {
-        int64_t i = first % inner, n = FB_MIN(FB_MIN(inner - i, last - first), fit);
+        int64_t i = first % inner, n = FB_MIN(FB_MIN(inner - i, last - first), fit * together);
         const char *p = base;
         int64_t index = first;
         for (int d = 0; d < j->n_reduced; d++) {
             p += index % r[d].size * r[d].stride;
             index /= r[d].size;
         }
-        if (in_place) {
+        if (together > 1 && n >= together) {
+            n -= n % together;
+            j->fold->cols(n / together, c.w * together, p, c.w * together, first, block, j->args);
+            for (int64_t half = together / 2; half; half /= 2)
+                j->fold->join(c.w * half, block, 1, block + c.w * half * j->fold->acc_bytes, 1);
+            memcpy(tower_next(t), block, (size_t)(c.w * j->fold->acc_bytes));
+        } else if (in_place) {
+            n = FB_MIN(n, fit);
             j->fold->cols(n, c.w, p, step / size, first, tower_next(t), j->args);
         } else {
             char *to = same ? block : raw;

@@ -112,10 +112,10 @@ FAMILY(argmin, argmin, .n_out = 1, .rule = FB_RED_LONG, .index = true, .slots = 
 FAMILY(max_dim, max_dim, .n_out = 2, .rule = FB_RED_SAME, .index = true, .slots = "ci", .read = read_argmax, .no_identity = true, .label = "max")
 FAMILY(min_dim, min_dim, .n_out = 2, .rule = FB_RED_SAME, .index = true, .slots = "ci", .read = read_argmax, .no_identity = true, .label = "min")
 FAMILY(aminmax, aminmax, .n_out = 2, .rule = FB_RED_SAME, .slots = "cc", .read = read_argmax, .no_identity = true)
-FAMILY(var, var, .n_out = 1, .rule = FB_RED_SAME, .slots = "c", .read = read_var, .check = check_var)
-FAMILY(std, var, .n_out = 1, .rule = FB_RED_SAME, .slots = "c", .read = read_std, .check = check_var)
-FAMILY(var_mean, var, .n_out = 2, .rule = FB_RED_SAME, .slots = "cc", .read = read_var, .check = check_var)
-FAMILY(std_mean, var, .n_out = 2, .rule = FB_RED_SAME, .slots = "cc", .read = read_std, .check = check_var)
+FAMILY(var, var, .n_out = 1, .rule = FB_RED_SAME, .slots = "r", .read = read_var, .check = check_var)
+FAMILY(std, var, .n_out = 1, .rule = FB_RED_SAME, .slots = "r", .read = read_std, .check = check_var)
+FAMILY(var_mean, var, .n_out = 2, .rule = FB_RED_SAME, .slots = "rc", .read = read_var, .check = check_var)
+FAMILY(std_mean, var, .n_out = 2, .rule = FB_RED_SAME, .slots = "rc", .read = read_std, .check = check_var)
 FAMILY(logsumexp, logsumexp, .n_out = 1, .rule = FB_RED_TO_FLOAT, .slots = "c", .read = read_amax)
 
 /* ---- norms: the fold depends on the order ---------------------------------------------------------- */

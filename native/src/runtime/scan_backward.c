@@ -92,6 +92,24 @@ fb_status fb_cumprod_backward_kernel(fb_frame *f)
 
 /* y_k = log(sum of exp(x_i), i <= k) never falls, so that every factor below is at most 1. */
 static double ratio(double from, double to) { return from == to ? 1 : exp(from - to); }
+static zdouble ratio_complex(zdouble from, zdouble to) { return from == to ? 1 : __builtin_cexp(from - to); }
+
+#define LOGCUMSUMEXP_BACKWARD(T, RATIO, CONJ)                                                              \
+    EACH_LINE(T)                                                                                           \
+        T sum = 0;                                                                                         \
+        for (int64_t i = n - 1; i >= 0; i--) {                                                             \
+            sum = g[i * s] + (i + 1 < n ? sum * CONJ RATIO(y[i * s], y[(i + 1) * s]) : 0);                 \
+            r[i * s] = sum * CONJ RATIO(x[i * s], y[i * s]);                                               \
+        }                                                                                                  \
+    }
+#define LOGCUMSUMEXP_TANGENT(T, RATIO)                                                                     \
+    EACH_LINE(T)                                                                                           \
+        T sum = 0;                                                                                         \
+        for (int64_t k = 0; k < n; k++) {                                                                  \
+            sum = g[k * s] * RATIO(x[k * s], y[k * s]) + (k ? sum * RATIO(y[(k - 1) * s], y[k * s]) : 0);  \
+            r[k * s] = sum;                                                                                \
+        }                                                                                                  \
+    }
 
 /* r_i = sum over k >= i of g_k exp(x_i - y_k) */
 fb_status fb_logcumsumexp_backward_kernel(fb_frame *f)
@@ -100,12 +118,10 @@ fb_status fb_logcumsumexp_backward_kernel(fb_frame *f)
     if (f->out[0]->numel == 0) return FB_OK;
     FB_TRY(open_lines(f, ((const struct fb_p_logcumsumexp_backward *)f->params)->dim, &l));
     const int64_t n = l.n, s = l.step;
-    EACH_LINE(double)
-        double sum = 0;
-        for (int64_t i = n - 1; i >= 0; i--) {
-            sum = g[i * s] + (i + 1 < n ? sum * ratio(y[i * s], y[(i + 1) * s]) : 0);
-            r[i * s] = sum * ratio(x[i * s], y[i * s]);
-        }
+    if (l.r->dtype == FB_C128) {
+        LOGCUMSUMEXP_BACKWARD(zdouble, ratio_complex, ~)
+    } else {
+        LOGCUMSUMEXP_BACKWARD(double, ratio, )
     }
     return finish_lines(f, &l);
 }
@@ -117,12 +133,10 @@ fb_status fb_logcumsumexp_tangent_kernel(fb_frame *f)
     if (f->out[0]->numel == 0) return FB_OK;
     FB_TRY(open_lines(f, ((const struct fb_p_logcumsumexp_tangent *)f->params)->dim, &l));
     const int64_t n = l.n, s = l.step;
-    EACH_LINE(double)
-        double sum = 0;
-        for (int64_t k = 0; k < n; k++) {
-            sum = g[k * s] * ratio(x[k * s], y[k * s]) + (k ? sum * ratio(y[(k - 1) * s], y[k * s]) : 0);
-            r[k * s] = sum;
-        }
+    if (l.r->dtype == FB_C128) {
+        LOGCUMSUMEXP_TANGENT(zdouble, ratio_complex)
+    } else {
+        LOGCUMSUMEXP_TANGENT(double, ratio)
     }
     return finish_lines(f, &l);
 }
