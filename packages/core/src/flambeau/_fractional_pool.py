@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ._creation import arange
 from ._functions import cat
@@ -47,8 +48,9 @@ def _pool(input: Tensor, kernel: Sequence[int] | int, output: Sequence[int] | in
         along[2 + axis], along[2 + n + axis] = output[axis], kernel[axis]
         at = at.reshape(along)
         index = at if index is None else index * size + at
-    index = index.reshape(batch, channels, *output, -1)
-    values, chosen = x.reshape(batch, channels, -1).gather(2, index.reshape(batch, channels, -1)).reshape(index.shape).max(-1)
+    index = index.reshape(batch, channels, *output, prod(kernel))
+    windows = x.reshape(batch, channels, prod(sizes)).gather(2, index.reshape(batch, channels, prod(output) * prod(kernel)))
+    values, chosen = windows.reshape(index.shape).max(-1)
     places = index.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
     return (values, places) if input.dim() == n + 2 else (values[0], places[0])
 
