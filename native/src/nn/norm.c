@@ -293,6 +293,8 @@ fb_status fb_c_batch_norm(fb_frame *f)
     const struct fb_p_batch_norm *p = f->params;
     const batch_args a = {f->in[0], f->in[1], f->in[2], f->in[3], f->in[4], p->training, p->momentum, p->eps};
 
+    /* As in PyTorch, a vector of nothing passes; any other has no channels. */
+    if (a.x->ndim == 1 && a.x->numel == 0) return fb_give(f, 0, fb_clone(a.x, FB_ABSENT));
     FB_TRY(check_batch(&a));
     return fb_give(f, 0, batch_norm(&a, NULL, NULL));
 }
