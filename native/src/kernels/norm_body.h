@@ -328,7 +328,12 @@ static void FN(batch_norm_backward)(void *ctx, int64_t begin, int64_t end)
             scale[c] = rstd[c0 + c] * (j->w ? ((const T *)j->w)[c0 + c] : 1);
         }
         if (!j->gx) continue;
-        for (int64_t i = 0; i < j->rows; i++)
+        for (int64_t i = 0; i < j->rows && run == 1; i++) {
+            const T *restrict xr = x + i * width + c0, *restrict gr = g + i * width + c0, *restrict m = mean + c0;
+            T *restrict to = (T *)j->gx + i * width + c0;
+            for (int64_t c = 0; c < k; c++) to[c] = scale[c] * (gr[c] - a[c] - (xr[c] - m[c]) * b[c]);
+        }
+        for (int64_t i = 0; i < j->rows && run > 1; i++)
             for (int64_t c = 0; c < k; c++) {
                 const int64_t at = i * width + (c0 + c) * run;
                 const T m = mean[c0 + c];

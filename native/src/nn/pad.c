@@ -124,8 +124,9 @@ static void fill_map(int64_t *from, int64_t out, int64_t size, int64_t first, in
     }
 }
 
-/* The padded side as rows of its last dimension; row r lies at element base[r] of the other side, whose last dimension has the map `last`. */
-typedef struct edges { int64_t rows, width; const int64_t *base, *last; } edges;
+/* The padded side as rows of its last dimension; row r lies at element base[r] of the other side, whose last dimension has the
+ * map `last`, which counts upwards in [plain, plain_end). */
+typedef struct edges { int64_t rows, width, plain, plain_end; const int64_t *base, *last; } edges;
 
 static fb_status open_edges(fb_frame *f, edges *e, int64_t ndim, const int64_t *small, const int64_t *large, fb_ints pad, enum mode mode)
 {
@@ -152,6 +153,9 @@ static fb_status open_edges(fb_frame *f, edges *e, int64_t ndim, const int64_t *
     }
     e->base = base;
     e->last = maps[ndim - 1];
+    e->plain = FB_MIN(FB_MAX(pad.n ? before(pad, 0) : 0, 0), e->width);
+    e->plain_end = FB_MIN(e->plain + 1, e->width);
+    while (e->plain_end < e->width && e->last[e->plain_end] == e->last[e->plain_end - 1] + 1) e->plain_end++;
     return FB_OK;
 }
 
@@ -164,7 +168,10 @@ static void pad_rows(void *ctx, int64_t begin, int64_t end)
         FB_BY_SIZE(j->item, T, {
             const T *restrict from = (const T *)j->from + j->e.base[r];
             T *restrict to = (T *)j->to + r * j->e.width;
-            for (int64_t i = 0; i < j->e.width; i++) to[i] = from[j->e.last[i]];
+            const int64_t *last = j->e.last, a = j->e.plain, b = j->e.plain_end;
+            for (int64_t i = 0; i < a; i++) to[i] = from[last[i]];
+            if (b > a) memcpy(to + a, from + last[a], (size_t)(b - a) * sizeof *to);
+            for (int64_t i = b; i < j->e.width; i++) to[i] = from[last[i]];
         })
 }
 
@@ -178,7 +185,7 @@ fb_status fb_k_pad_edges(fb_frame *f)
     if (x && out->numel && (status = open_edges(f, &j.e, x->ndim, x->sizes, out->sizes, p->padding, (enum mode)p->mode)) == FB_OK) {
         j.from = fb_ptr(x);
         j.to = fb_ptr(out);
-        fb_parallel_range(j.e.rows, 5 + (double)j.e.width, pad_rows, &j);
+        fb_parallel_range(j.e.rows, 8 + 0.2 * (double)j.e.width, pad_rows, &j);
     }
     fb_release(x);
     return status;
