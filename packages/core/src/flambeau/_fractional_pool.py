@@ -15,7 +15,7 @@ def _starts(samples: Tensor, size: int, kernel: int, outputs: int) -> Tensor:
     end = samples.new_full((*samples.shape, 1), size - kernel).long()
     if outputs == 1:
         return end
-    alpha = (size - kernel) / (outputs - 1)
+    alpha = samples.new_full((), size - kernel) / (outputs - 1)  # in the samples' precision, as all that follows
     u = samples.unsqueeze(-1)
     places = ((u + arange(outputs - 1, dtype=samples.dtype)) * alpha).trunc() - (u * alpha).trunc()
     return cat([places.long(), end], -1)
