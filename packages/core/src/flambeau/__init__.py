@@ -52,5 +52,5 @@ from . import _autograd_hooks
 from ._ops import ops
 from ._lazy import lazy_attribute as __getattr__  # noqa: E402
 
-inf, nan, pi, e = _misc.inf, _misc.nan, _misc.pi, _misc.e  # noqa: F405
+from ._misc import e, inf, nan, pi
 newaxis = None
