@@ -82,6 +82,13 @@ fb_status fb_c_scaled_dot_product_attention(fb_frame *f)
     fb_terms t = {.n = 0};
 
     FB_TRY(check(f));
+    const fb_dtype own = (fb_dtype)q->dtype;
+    if (fb_is(FB_HALVES, own)) { /* scores of 8 or 11 bits would make poor weights */
+        q = fb_keep(&t, fb_to_copy(q, FB_F32, FB_ABSENT));
+        k = fb_keep(&t, fb_to_copy(k, FB_F32, FB_ABSENT));
+        v = fb_keep(&t, fb_to_copy(v, FB_F32, FB_ABSENT));
+        if (t.failed) return fb_give(f, 0, fb_terms_end(&t, NULL));
+    }
     if (p->enable_gqa && q->ndim >= 3 && k->ndim >= 3 && v->ndim >= 3) {
         k = repeat_heads(&t, k, q->sizes[q->ndim - 3]);
         v = repeat_heads(&t, v, q->sizes[q->ndim - 3]);
@@ -105,5 +112,7 @@ fb_status fb_c_scaled_dot_product_attention(fb_frame *f)
     }
     if (weights && weights->dtype != v->dtype && !t.failed) weights = fb_keep(&t, fb_to_copy(weights, (fb_dtype)v->dtype, FB_ABSENT));
     if (p->dropout_p > 0 && !fb_none(&t, weights)) weights = fb_keep(&t, fb_dropout(weights, p->dropout_p, true));
-    return fb_give(f, 0, fb_terms_end(&t, fb_none(&t, weights) || !v ? NULL : fb_keep(&t, fb_matmul(weights, v))));
+    fb_tensor *result = fb_none(&t, weights) || !v ? NULL : fb_keep(&t, fb_matmul(weights, v));
+    if (fb_is(FB_HALVES, own)) result = fb_none(&t, result) ? NULL : fb_keep(&t, fb_to_copy(result, own, FB_ABSENT));
+    return fb_give(f, 0, fb_terms_end(&t, result));
 }
