@@ -183,6 +183,15 @@ static double row_norm(const double *x, int64_t n, double order)
     return order == INFINITY || order == 1 ? sum : order == 2 ? sqrt(sum) : pow(sum, 1 / order);
 }
 
+/* As a number of the dtype: what PyTorch's norm of the row gives. */
+static double rounded(double x, fb_dtype dtype)
+{
+    double at[2]; /* aligned for any */
+
+    fb_scalar_store(fb_float(x), dtype, at);
+    return fb_scalar_double(fb_scalar_load(at, dtype));
+}
+
 fb_status fb_k_embedding_renorm(fb_frame *f)
 {
     const struct fb_p_embedding_renorm_ *p = f->params;
@@ -204,7 +213,7 @@ fb_status fb_k_embedding_renorm(fb_frame *f)
         fb_status ok = wide ? FB_OK : FB_FAIL;
         if (wide && n) {
             memcpy(row, fb_ptr(wide), (size_t)n * sizeof *row);
-            const double norm = row_norm(row, n, p->norm_type);
+            const double norm = rounded(row_norm(row, n, p->norm_type), (fb_dtype)w->dtype);
             if (norm > p->max_norm) {
                 for (int64_t c = 0; c < n; c++) row[c] *= p->max_norm / (norm + 1e-7);
                 fb_tensor *scaled = fb_new(1, view, NULL, FB_F64, w->device);
