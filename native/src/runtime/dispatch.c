@@ -124,6 +124,16 @@ static fb_status stage_half(fb_frame *f, bool meta)
     return FB_OK;
 }
 
+/* A meta tensor among others: those may only be numbers, or tensors without dimensions. */
+static fb_status check_devices(const fb_frame *f)
+{
+    for (int i = 0; i < f->n_in; i++)
+        if (f->in[i] && f->in[i]->device.type != FB_META && f->in[i]->ndim > 0)
+            return fb_fail(FB_EDEVICE, "%s: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
+                           f->op->name);
+    return FB_OK;
+}
+
 static double cost_of(const fb_frame *f)
 {
     int64_t n = 0;
@@ -152,6 +162,7 @@ fb_status fb_backend_run(fb_frame *f)
             meta = true;
         }
     }
+    if (FB_UNLIKELY(meta) && op->family && check_devices(f) != FB_OK) return FB_FAIL;
     if (op->dtypes && check_dtypes(f) != FB_OK) return FB_FAIL;
     if ((op->flags & FB_OP_STAGE_HALF) && stage_half(f, meta) != FB_OK) goto done;
     if (op->infer && op->infer(f) != FB_OK) goto done;

@@ -60,7 +60,8 @@ static fb_dtype combine(int higher, int lower)
     if (higher == FB_NONE) return lower;
     if (lower == FB_NONE || higher == lower || fb_is_complex(higher)) return higher;
     if (fb_is_float(higher)) return fb_is_complex(lower) ? fb_complex_of(higher) : higher;
-    if (higher == FB_BOOL || fb_is_float(lower) || fb_is_complex(lower)) return fb_promote(higher, lower);
+    if (fb_is_complex(lower)) return lower;
+    if (higher == FB_BOOL || fb_is_float(lower)) return fb_promote(higher, lower);
     return higher;
 }
 

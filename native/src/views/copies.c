@@ -97,12 +97,13 @@ static fb_status check_writable(const fb_tensor *t)
     return FB_OK;
 }
 
-fb_status fb_k_copy_(fb_frame *f)
+/* The checks of copy_, which hold on meta too. */
+fb_status fb_i_copy_(fb_frame *f)
 {
-    fb_tensor *both[2] = {f->in[0], f->in[1]}, *src = f->in[1], *copy = NULL;
+    fb_tensor *both[2] = {f->in[0], f->in[1]}, *src = f->in[1];
     int64_t ndim, sizes[FB_MAX_DIMS];
-    fb_status status;
 
+    if (src->device.type == FB_META && both[0]->device.type != FB_META) return fb_fail(FB_ENOTIMPL, "Cannot copy out of meta tensor; no data!");
     if (fb_broadcast_shape(2, both, &ndim, sizes) != FB_OK || ndim != both[0]->ndim ||
         memcmp(sizes, both[0]->sizes, (size_t)ndim * sizeof *sizes) != 0) {
         for (int i = 1; i <= FB_MIN(src->ndim, both[0]->ndim); i++) {
@@ -114,6 +115,15 @@ fb_status fb_k_copy_(fb_frame *f)
         return fb_fail(FB_ERUNTIME, "output with shape %s doesn't match the broadcast shape %s", fb_shape_text(both[0]->ndim, both[0]->sizes),
                        fb_shape_text(src->ndim, src->sizes));
     }
+    return FB_OK;
+}
+
+fb_status fb_k_copy_(fb_frame *f)
+{
+    fb_tensor *both[2] = {f->in[0], f->in[1]}, *src = f->in[1], *copy = NULL;
+    int64_t ndim, sizes[FB_MAX_DIMS];
+    fb_status status;
+
     FB_TRY(check_writable(both[0]));
     if (both[0] == src) return FB_OK;
     if (fb_overlap_of(both[0], src) != FB_OVERLAP_NONE && !(copy = src = fb_contiguous_as(src, FB_NONE))) return FB_FAIL;
