@@ -20,7 +20,7 @@ PORTIONS = {
 # Submodules of core that are imported when first used.
 _OWN = ("linalg", "special", "fft", "random", "backends", "library", "serialization", "utils", "_nn", "signal", "masked")
 # Functions of core that live in such a submodule.
-_FUNCTIONS = {"save": "serialization", "load": "serialization", "geqrf": "linalg._reflections", "matrix_exp": "linalg"}
+_FUNCTIONS = {"save": "serialization", "load": "serialization"}
 
 
 class MissingPortionError(AttributeError):

@@ -58,6 +58,20 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 
 
 @method
+def matrix_exp(input: Tensor) -> Tensor:
+    """`linalg.matrix_exp`."""
+    return _linalg().matrix_exp(input)
+
+
+@method
+def geqrf(input: Tensor, *, out: Any = None) -> Any:
+    """(a, tau): the QR decomposition, R in a's upper triangle, and below it the reflections that `linalg.householder_product` multiplies."""
+    from .linalg._reflections import geqrf
+
+    return geqrf(input, out=out)
+
+
+@method
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """`linalg.qr`; ``some=False``: the complete one."""
     return _Qr(_linalg().qr(input, "reduced" if some else "complete", out=out))

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from .._functions import cat, row, stack
+from .._gen import return_types
 from .._structseq import structseq
 from .._tensor_base import Tensor
 from ._out import check_matrix, deliver
 
 _Geqrf = structseq("geqrf", ("a", "tau"))
+return_types.geqrf = _Geqrf  # type: ignore[attr-defined]
 
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -34,7 +36,9 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     for i in reversed(range(k)):
         v = vectors[..., i : i + 1]
         result = result - tau[..., i, None, None] * v @ (v.mH @ result)
-    return deliver("householder_product", result.clone() if k == 0 else result, out)
+    if not k:
+        result = result + A.tril(-m)  # nothing: but the result belongs to A's graph
+    return deliver("householder_product", result, out)
 
 
 def _reflection(column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
