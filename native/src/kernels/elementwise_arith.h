@@ -6,8 +6,8 @@
 #include "kernels/elementwise_body.h"
 
 /* The larger, NaN if either is; fmax prefers a number. */
-#define EW_LARGER(x, y) (((x) > (y)) | ((x) != (x)) ? (x) : (y))
-#define EW_LESSER(x, y) (((x) < (y)) | ((x) != (x)) ? (x) : (y))
+#define EW_LARGER(x, y) ({ __typeof__(x) most_ = (x) > (y) ? (x) : (y); (x) != (x) ? (x) : most_; })
+#define EW_LESSER(x, y) ({ __typeof__(x) least_ = (x) < (y) ? (x) : (y); (x) != (x) ? (x) : least_; })
 
 #define EW_FLOAT_UNARY(OP)                                                                                 \
     OP(neg, -x)                                                                                            \

@@ -9,6 +9,10 @@
 #include "kernels/reduce.h"
 #include "kernels/vecmath.h"
 
+/* The larger and the smaller of two, NaN if either is, in two steps that compilers turn into vector code. */
+#define RED_LARGER(a, b) ({ __typeof__(a) most_ = (a) > (b) ? (a) : (b); (a) != (a) ? (a) : most_; })
+#define RED_LESSER(a, b) ({ __typeof__(a) least_ = (a) < (b) ? (a) : (b); (a) != (a) ? (a) : least_; })
+
 #define RED(f, op) FB_CAT(FB_CAT(f, op), S)
 #define LANES(A) (256 / (int)sizeof(A))
 

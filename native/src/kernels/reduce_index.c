@@ -95,8 +95,8 @@
             hi[r] = RED(one, max)(len, (const T *)src + r * stride, 0);                                    \
         }                                                                                                  \
     }                                                                                                      \
-    FB_INLINE T RED(lesser, aminmax)(T a, T b) { return (a < b) | (a != a) ? a : b; }                         \
-    FB_INLINE T RED(larger, aminmax)(T a, T b) { return (a > b) | (a != a) ? a : b; }                         \
+    FB_INLINE T RED(lesser, aminmax)(T a, T b) { return RED_LESSER(a, b); }                         \
+    FB_INLINE T RED(larger, aminmax)(T a, T b) { return RED_LARGER(a, b); }                         \
     static void RED(cols, aminmax)(int64_t rows, int64_t w, const void *src, int64_t stride, int64_t first, void *acc, \
                                    const fb_fold_args *args)                                               \
     {                                                                                                      \
@@ -130,8 +130,8 @@
                                                RED(finish, aminmax), false};
 
 #define BOTH_ENDS(most, least)                                                                             \
-    INDEXED(max, least, ((a > b) | (a != a) ? a : b), ((b > a) | (b != b)) & (a == a))                            \
-    INDEXED(min, most, ((a < b) | (a != a) ? a : b), ((b < a) | (b != b)) & (a == a))                             \
+    INDEXED(max, least, RED_LARGER(a, b), ((b > a) | (b != b)) & (a == a))                            \
+    INDEXED(min, most, RED_LESSER(a, b), ((b < a) | (b != b)) & (a == a))                             \
     AMINMAX
 
 #define T float

@@ -76,7 +76,7 @@ static void join_var(int64_t w, void *a, int64_t na, const void *b, int64_t nb)
 /* ---- logsumexp ---------------------------------------------------------------------------------- */
 #define LSE_SHIFT(m) (fbm_abs(m) < (T)INFINITY ? (m) : (m) != (m) ? (m) : 0)
 #define LOGSUMEXP                                                                                          \
-    FOLD_ROWS(most, T, -(T)INFINITY, x, ((a > b) | (a != a) ? a : b))                                         \
+    FOLD_ROWS(most, T, -(T)INFINITY, x, RED_LARGER(a, b))                                         \
     FOLD_ROWS(plain, T, 0, x, a + b)                                                                       \
     FB_INLINE T RED(one, exps)(int64_t len, const T *v, T p) /* in stretches that stay in L1 */            \
     {                                                                                                      \
@@ -109,7 +109,7 @@ static void join_var(int64_t w, void *a, int64_t na, const void *b, int64_t nb)
         for (int64_t r = 1; r < rows; r++)                                                                 \
             for (int64_t j = 0; j < w; j++) {                                                              \
                 T a = m[j], b = v[r * stride + j];                                                         \
-                m[j] = (a > b) | (a != a) ? a : b;                                                            \
+                m[j] = RED_LARGER(a, b);                                                            \
             }                                                                                              \
         for (int64_t j = 0; j < w; j++) s[j] = 0;                                                          \
         for (int64_t r = 0; r < rows; r++)                                                                 \

@@ -1,8 +1,8 @@
 /* Sums, products, means, norms, extrema, any and all: one number an accumulator. */
 #include "kernels/reduce_body.h"
 
-#define LARGER ((a > b) | (a != a) ? a : b) /* NaN wins */
-#define LESSER ((a < b) | (a != a) ? a : b)
+#define LARGER RED_LARGER(a, b)
+#define LESSER RED_LESSER(a, b)
 
 #define RED_ORDER(v) (T)(v)
 #define REAL_FOLDS                                                                                         \

@@ -10,7 +10,7 @@
 
 /* A line that has a NaN or inf gives NaN; one of -inf only as well, as 0 / 0. */
 #define SOFTMAXES                                                                                          \
-    FOLD_ROWS(most, T, -(T)INFINITY, x, ((a > b) | (a != a) ? a : b))                                         \
+    FOLD_ROWS(most, T, -(T)INFINITY, x, RED_LARGER(a, b))                                         \
     FOLD_ROWS(total, T, 0, x, a + b)                                                                       \
     FB_INLINE T RED(exps, line)(int64_t n, const T *x, T shift, T *keep)                                   \
     {                                                                                                      \
@@ -40,7 +40,7 @@
         COLUMN_LOOP m[j] = x[j];                                                                           \
         for (int64_t i = 1; i < n; i++) COLUMN_LOOP {                                                      \
             T a = m[j], b = ROW(x, i)[j];                                                                  \
-            m[j] = (a > b) | (a != a) ? a : b;                                                                \
+            m[j] = RED_LARGER(a, b);                                                                \
         }                                                                                                  \
         COLUMN_LOOP s[j] = 0;                                                                              \
         for (int64_t i = 0; i < n; i++) COLUMN_LOOP s[j] += ROW(o, i)[j] = fbm_exp(ROW(x, i)[j] - m[j]);    \
@@ -65,7 +65,7 @@
         COLUMN_LOOP m[j] = x[j];                                                                           \
         for (int64_t i = 1; i < n; i++) COLUMN_LOOP {                                                      \
             T a = m[j], b = ROW(x, i)[j];                                                                  \
-            m[j] = (a > b) | (a != a) ? a : b;                                                                \
+            m[j] = RED_LARGER(a, b);                                                                \
         }                                                                                                  \
         COLUMN_LOOP s[j] = 0;                                                                              \
         for (int64_t i = 0; i < n; i++) COLUMN_LOOP s[j] += fbm_exp(ROW(x, i)[j] - m[j]);                  \
