@@ -35,6 +35,10 @@ fb_tensor *fb_linspace(int64_t n, fb_scalar first, fb_scalar last, fb_dtype dtyp
 
     if (device.type == FB_META) return fb_new(1, &n, NULL, dtype, device);
     if (!(w = fb_new(1, &n, NULL, wide, device))) return NULL;
+    if (fb_is_integral(dtype)) { /* the ends are whole before the steps are taken */
+        a = (double)fb_scalar_int(first);
+        b = (double)fb_scalar_int(last);
+    }
     if (wide == FB_F32) {
         float *v = fb_ptr(w), x = (float)a, y = (float)b, step = n > 1 ? (y - x) / (float)(n - 1) : 0;
         for (int64_t i = 0; i < n; i++) v[i] = i < n / 2 || n == 1 ? x + step * (float)i : y - step * (float)(n - i - 1);
