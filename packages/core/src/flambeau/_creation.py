@@ -8,7 +8,7 @@ from typing import Any
 
 from ._binding import ONE, ZERO, index, raise_error, real_handle, scalar
 from ._device import _stack, device, device_number
-from ._dtype import as_dtype, bool_, complex64, complex128, dtype, float64, get_default_dtype, int64
+from ._dtype import as_dtype, bool_, complex64, complex128, dtype, float64, get_default_dtype, int64, promote_types
 from ._errors import lent
 from ._native import ffi, lib
 from ._size import memory_format, preserve_format, strided
@@ -281,10 +281,19 @@ def _from_sequence(data: Any, dt: dtype | None) -> Tensor:
             rows = [v.tolist() if hasattr(v, "tolist") else v for v in values]
             inferred = as_tensor_dtype(first) if dt is None else dt
             return _from_sequence(rows, inferred).reshape([*shape, *first.shape])
-        dt = as_tensor_dtype(first) if dt is None and all(hasattr(v, "dtype") for v in values) else dt
+        dt = _common_dtype(values) if dt is None else dt
         values = [v.item() if hasattr(v, "item") else v for v in values]
     dt = _infer_dtype(values) if dt is None else dt
     return _from_values(values, shape, dt)
+
+
+def _common_dtype(values: list) -> dtype:
+    """The dtype that tensors, NumPy's numbers and Python's promote to, each with the dtype that it would have alone."""
+    found = {as_tensor_dtype(v) if hasattr(v, "dtype") else _dtype_of_number(v) for v in values}
+    common = found.pop()
+    for d in found:
+        common = promote_types(common, d)
+    return common
 
 
 def as_tensor_dtype(x: Any) -> dtype:
@@ -320,6 +329,8 @@ def _from_values(values: list, shape: list[int], dt: dtype) -> Tensor:
             raise TypeError(f"new(): invalid data type 'str' ({bad!r})") from None
         if bad is None:
             raise TypeError(f"the values cannot be converted to {dt}") from None
+        if _is_sequence(bad):
+            raise TypeError(f"must be real number, not {type(bad).__name__}") from None
         raise RuntimeError(f"Could not infer dtype of {type(bad).__name__}") from None
 
 
@@ -345,7 +356,7 @@ def tensor(data: Any, *, dtype: dtype | None = None, device: Any = None, require
             t = _from_sequence(data, dt)
     elif isinstance(data, Tensor):
         t = data.detach().to(dt or data.dtype, copy=True)
-    elif isinstance(data, (bool, int, float, complex)):
+    elif isinstance(data, (bool, int, float, complex)) and not _is_array(data):  # NumPy's float64 is a float, too
         if dt is None:
             dt = _dtype_of_number(data)
         t = _from_values([data], [], dt)

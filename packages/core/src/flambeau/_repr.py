@@ -50,9 +50,7 @@ class _Format:
             self.width = max([1, *(len(str(v)) for v in values)])
             return
         finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
-        if not finite:
-            self.width = max([1, *(len(self.text(v)) for v in values)]) if any(not math.isfinite(v) for v in values) or not values else 2
-            self.width = max([self.width, *(len(self.text(v)) for v in values)])
+        if not finite:  # only zeros, infinity and NaN: each as wide as it is
             return
         largest, smallest = max(finite), min(finite)
         self.int_mode = all(v == math.ceil(v) for v in finite)
@@ -130,8 +128,10 @@ def _suffixes(t: Tensor, shown: bool) -> list[str]:
         parts += [f"device='{t.device}'", f"size={tuple(t.shape)}"]
     elif t.numel() == 0 and t.dim() != 1:
         parts.append(f"size={tuple(t.shape)}")
-    implied = {"int64", "bool", get_default_dtype().name, "complex64" if get_default_dtype().name == "float32" else "complex128"}
-    if t.dtype.name not in implied or not shown and t.numel() == 0 and t.dtype.name == "int64":
+    default = get_default_dtype().name
+    # A text without numbers says nothing of their kind.
+    implied = {default} if t.device.num == 1 or not shown else {default, "int64", "bool", "complex64" if default == "float32" else "complex128"}
+    if t.dtype.name not in implied:
         parts.append(f"dtype={t.dtype}")
     node = t.grad_fn
     if node is not None:
