@@ -133,6 +133,20 @@ def test_the_gradient_flag_and_attributes_are_kept():
     assert not y.requires_grad
 
 
+def test_parameters_come_back():
+    nn = pytest.importorskip("flambeau.nn")
+    p = nn.Parameter(fb.ones(2))
+    p.note = 1
+    assert p.shape == (2,)  # cached in the instance: no attribute of the user's
+    for weights_only in (True, False):
+        q = back({"p": p, "q": nn.Parameter(fb.zeros(1), requires_grad=False)}, weights_only=weights_only)
+        assert type(q["p"]) is nn.Parameter and q["p"].requires_grad and q["p"].note == 1 and q["p"].tolist() == [1, 1]
+        assert type(q["q"]) is nn.Parameter and not q["q"].requires_grad
+    text = saved(p)
+    assert b"torch._utils\n_rebuild_parameter" in text and b"shape" not in text
+    assert repr(p) == "Parameter containing:\ntensor([1., 1.], requires_grad=True)"
+
+
 def test_storages_come_back_and_stay_shared_with_their_tensors():
     x = fb.arange(3, dtype=fb.int16)
     typed, y = back([x.storage(), x])

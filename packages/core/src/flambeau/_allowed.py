@@ -99,7 +99,7 @@ def set_state(t: Tensor, state: Any) -> None:
         _check(part is None or isinstance(part, dict), f"the state of a tensor must be a dict, not {type(part).__name__}")
         for name in part or ():
             _check(type(name) is str, f"an attribute's name must be a string, not {name!r:.100}")
-            _check(not hasattr(Tensor, name), f"attribute {name!r} would hide Tensor's own")
+            _check(name in _copying.CACHED or not hasattr(Tensor, name), f"attribute {name!r} would hide Tensor's own")
     _copying.set_attributes(t, state)
 
 

@@ -12,13 +12,13 @@ from ._dtype import dtype
 from ._storage import OF_DTYPE, UntypedStorage, storage_of, tensor_on, typed
 from ._tensor_base import Tensor
 
-_CACHED = ("shape",)  # what the binding keeps in an instance's __dict__ for speed: no attribute of the user's
+CACHED = ("shape",)  # what the binding keeps in an instance's __dict__ for speed: no attribute of the user's
 _absent = object()
 
 
 def attributes(t: Tensor) -> dict[str, Any]:
     """What a user has set on a tensor object, slots of a subclass included."""
-    found = {k: v for k, v in t.__dict__.items() if k not in _CACHED}
+    found = {k: v for k, v in t.__dict__.items() if k not in CACHED}
     for cls in type(t).__mro__:
         if cls is Tensor:
             break
@@ -34,7 +34,7 @@ def set_attributes(t: Tensor, state: Any) -> None:
     parts = state if isinstance(state, tuple) else (state,)
     for part in parts:
         for name, value in (part or {}).items():
-            if name not in _CACHED:
+            if name not in CACHED:
                 object.__setattr__(t, name, value)
 
 

@@ -144,7 +144,7 @@ def _suffixes(t: Tensor, shown: bool) -> list[str]:
 
 def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """What ``repr`` shows: values (the edges of large tensors), and what they don't say of dtype, device and history."""
-    prefix = "tensor(" if type(self) is Tensor else f"{type(self).__name__}("
+    prefix = "tensor(" if type(self).__name__ in ("Tensor", "Parameter") else f"{type(self).__name__}("
     t = self.detach() if type(self) is Tensor else lib_alias(self)
     if t.device.num == 1:
         content = "..."

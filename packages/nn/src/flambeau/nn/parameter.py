@@ -53,7 +53,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        attributes = self.__dict__
+        attributes = {k: v for k, v in self.__dict__.items() if k != "shape"}  # that one the core keeps for itself
         if attributes:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), attributes)
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
