@@ -30,10 +30,10 @@ def _pool(input: Tensor, kernel: Sequence[int] | int, output: Sequence[int] | in
         raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D tensor with non-zero dimensions, but got input of size {tuple(input.shape)}")
     x = input if input.dim() == n + 2 else input.unsqueeze(0)
     batch, channels, *sizes = x.shape
-    if samples.dtype != input.dtype or tuple(samples.shape) != (batch, channels, n):
-        raise RuntimeError(
-            f"{name}: _random_samples must be {input.dtype} of size {(batch, channels, n)}, got {samples.dtype} of size {tuple(samples.shape)}"
-        )
+    drawn = tuple(samples.shape)
+    if samples.dtype != input.dtype or len(drawn) != 3 or drawn[0] < batch or drawn[1:] != (channels, n):
+        raise RuntimeError(f"{name}: _random_samples must be {input.dtype} of size {(batch, channels, n)}, got {samples.dtype} of size {drawn}")
+    samples = samples[:batch]
     for size, k, o in zip(sizes, kernel, output, strict=True):
         if k < 1 or o < 1 or o + k - 1 > size:
             raise RuntimeError(
