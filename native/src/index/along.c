@@ -109,6 +109,9 @@ static fb_status scatter_infer(fb_frame *f, int64_t dim, const fb_tensor *src)
     FB_TRY(fb_wrap_dim(dim, x->ndim, &d));
     if (index->numel && index->dtype != FB_I64 && index->dtype != FB_I32)
         return fb_fail(FB_ERUNTIME, "scatter(): Expected dtype int32/int64 for index");
+    if ((f->flags & FB_F_OUT_GIVEN) && f->out[0] && f->out[0]->dtype != x->dtype)
+        return fb_fail(FB_EDTYPE, "Expected out tensor to have dtype %s, but got %s instead", fb_dtype_name((fb_dtype)x->dtype),
+                       fb_dtype_name((fb_dtype)f->out[0]->dtype));
     if (src && src->dtype != x->dtype)
         return fb_fail(FB_ERUNTIME, "scatter(): Expected self.dtype to be equal to src.dtype");
     if (index->numel) {

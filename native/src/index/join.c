@@ -4,6 +4,14 @@
 
 static bool legacy_empty(const fb_tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; } /* skipped whatever the others' shape */
 
+static fb_status check_cast(const fb_frame *f, fb_dtype dtype)
+{
+    if ((f->flags & FB_F_OUT_GIVEN) && f->out[0] && !fb_can_cast(dtype, (fb_dtype)f->out[0]->dtype))
+        return fb_fail(FB_ETYPE, "torch.cat(): input types can't be cast to the desired output type %s",
+                       fb_dtype_label((fb_dtype)f->out[0]->dtype));
+    return FB_OK;
+}
+
 /* cat(tensors, dim): without the tensors that PyTorch skips, and with the sizes that the derivative cuts at. */
 fb_status fb_c_cat(fb_frame *f)
 {
@@ -43,7 +51,7 @@ fb_status fb_c_cat(fb_frame *f)
     }
     const fb_ints pieces = {n, sizes};
     fb_dtype dtype = fb_result_type(f->n_in, f->in);
-    if (dtype == FB_NONE)
+    if (dtype == FB_NONE || check_cast(f, dtype) != FB_OK)
         status = FB_FAIL;
     else if (f->flags & FB_F_OUT_GIVEN)
         status = (f->out[0] = fb_cat_parts_out(n, parts, pieces, d, dtype, f->out[0])) ? FB_OK : FB_FAIL;
@@ -124,6 +132,7 @@ fb_status fb_i_stack(fb_frame *f)
                            fb_shape_text(t->ndim, t->sizes), f->in[i] ? fb_shape_text(f->in[i]->ndim, f->in[i]->sizes) : "nothing", i);
     for (int i = 0, n = 0; i <= t->ndim; i++) sizes[i] = i == d ? f->n_in : t->sizes[n++];
     if ((dtype = fb_result_type(f->n_in, f->in)) == FB_NONE) return FB_FAIL;
+    FB_TRY(check_cast(f, dtype));
     return fb_out(f, 0, dtype, t->ndim + 1, sizes, NULL);
 }
 

@@ -15,6 +15,8 @@ fb_status fb_i_normal(fb_frame *f)
 
     if (fb_is_complex(std->dtype))
         return fb_fail(FB_ERUNTIME, "normal expects standard deviation to be non-complex");
+    if ((f->flags & FB_F_OUT_GIVEN) && f->out[0] && !fb_is_float(f->out[0]->dtype) && !fb_is_complex(f->out[0]->dtype))
+        return fb_fail(FB_ENOTIMPL, "\"normal_kernel_cpu\" not implemented for '%s'", fb_dtype_label((fb_dtype)f->out[0]->dtype));
     FB_TRY(fb_broadcast_shape(2, f->in, &ndim, sizes));
     return fb_out(f, 0, (fb_dtype)model->dtype, ndim, sizes, NULL);
 }

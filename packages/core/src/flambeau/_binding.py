@@ -282,8 +282,8 @@ def slow_out(spec: Spec, values: tuple, out: Any) -> Any:
     result = _override(spec, values, {"out": out})
     if result is not NotImplemented:
         return result
-    outs = out if isinstance(out, (tuple, list)) else (out,)
     n = spec.n_results - spec.hidden
+    outs = (out,) if n == 1 else out if isinstance(out, (tuple, list)) else ()
     if len(outs) != n or not all(isinstance(o, Tensor) for o in outs):
         what = "Tensor" if n == 1 else f"tuple of {n} Tensors"
         raise TypeError(f"{spec.name}(): argument 'out' must be {what}, not {type(out).__name__}")

@@ -434,10 +434,10 @@ def _number(v: Any, name: str, fn: str) -> Any:
     raise TypeError(f"{fn}(): argument '{name}' must be Number, not {type(v).__name__}")
 
 
-def _into(out: Tensor | None, t: Tensor, sizes: list[int]) -> Tensor:
+def _into(out: Tensor | None, t: Tensor, sizes: list[int], dt: dtype | None = None) -> Tensor:
     if out is None:
         return t
-    _resize_out(out, sizes, None)
+    _resize_out(out, sizes, dt)
     return out.copy_(t)
 
 
@@ -474,7 +474,7 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
         n = math.ceil((last - first) / by)
     n = max(int(n), 0)
     t = _ramp(n, first, by, dt, device)
-    return _finish(_into(out, t, [n]), requires_grad)
+    return _finish(_into(out, t, [n], dtype), requires_grad)
 
 
 def _ramp(n: int, first: Any, by: Any, dt: dtype, dev: Any) -> Tensor:
@@ -508,7 +508,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
     if isinstance(first + last, complex) and not dt.is_complex:
         raise RuntimeError(f"torch.linspace(): inferred dtype {_dtype_of_number(1j)} can't be safely cast to passed dtype {dt}")
     t = new_tensor(lib.fbp_linspace(n, scalar(first), scalar(last), dt.num, device_number(device)))
-    return _finish(_into(out, t, [n]), requires_grad)
+    return _finish(_into(out, t, [n], dtype), requires_grad)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: dtype | None = None,
@@ -518,7 +518,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     wide = complex128 if dt.is_complex else float64
     exponents = linspace(start, end, steps, dtype=wide, device=device)
     t = (tensor(base, dtype=wide, device=exponents.device) ** exponents).to(dt)
-    return _finish(_into(out, t, [index(steps)]), requires_grad)
+    return _finish(_into(out, t, [index(steps)], dtype), requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
