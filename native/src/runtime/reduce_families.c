@@ -88,6 +88,16 @@ static fb_status check_nansum(const fb_frame *f, const fb_reduce_call *c)
     return FB_OK;
 }
 
+static fb_status check_aminmax(const fb_frame *f, const fb_reduce_call *c)
+{
+    (void)c;
+    for (int i = 0; i < 2 && (f->flags & FB_F_OUT_GIVEN); i++)
+        if (f->out[i]->dtype != f->in[0]->dtype)
+            return fb_fail(FB_ERUNTIME, "Expected out tensor to have dtype %s, but got %s instead", fb_dtype_name((fb_dtype)f->in[0]->dtype),
+                           fb_dtype_name((fb_dtype)f->out[i]->dtype));
+    return FB_OK;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------- */
 #define FAMILY(name, fold, ...)                                                                            \
     extern const fb_reduce fb_reduce_##name;                                                               \
@@ -111,7 +121,7 @@ FAMILY(argmax, argmax, .n_out = 1, .rule = FB_RED_LONG, .index = true, .slots = 
 FAMILY(argmin, argmin, .n_out = 1, .rule = FB_RED_LONG, .index = true, .slots = "i", .read = read_argmax, .no_identity = true)
 FAMILY(max_dim, max_dim, .n_out = 2, .rule = FB_RED_SAME, .index = true, .slots = "ci", .read = read_argmax, .no_identity = true, .label = "max")
 FAMILY(min_dim, min_dim, .n_out = 2, .rule = FB_RED_SAME, .index = true, .slots = "ci", .read = read_argmax, .no_identity = true, .label = "min")
-FAMILY(aminmax, aminmax, .n_out = 2, .rule = FB_RED_SAME, .slots = "cc", .read = read_argmax, .no_identity = true)
+FAMILY(aminmax, aminmax, .check = check_aminmax, .n_out = 2, .rule = FB_RED_SAME, .slots = "cc", .read = read_argmax, .no_identity = true)
 FAMILY(var, var, .n_out = 1, .rule = FB_RED_SAME, .slots = "r", .read = read_var, .check = check_var)
 FAMILY(std, var, .n_out = 1, .rule = FB_RED_SAME, .slots = "r", .read = read_std, .check = check_var)
 FAMILY(var_mean, var, .n_out = 2, .rule = FB_RED_SAME, .slots = "rc", .read = read_var, .check = check_var)
