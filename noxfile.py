@@ -1,6 +1,8 @@
 """The project's tasks: ``nox -l`` lists them. What they share with scripts lies in tools/."""
 
 import os
+import platform
+import shutil
 import sys
 from pathlib import Path
 
@@ -54,6 +56,16 @@ def tests(session: nox.Session) -> None:
     run_pytest(session, *[str(folder) for folder in sorted(ROOT.glob("packages/*/tests"))])
 
 
+def c_tests(session: nox.Session, name: str, *options: str) -> str:
+    """Builds the C tests with these options; the build's folder."""
+    python = Path(session.virtualenv.location, "bin", "python")
+    folder = f"build/native-{name}"
+    options = (f"-DPython3_EXECUTABLE={python}", "-DFB_TESTS=ON", *options)
+    session.run("cmake", "--fresh", "-S", "native", "-B", folder, "-G", "Ninja", *options, silent=True)
+    session.run("cmake", "--build", folder)
+    return folder
+
+
 @nox.session
 def native(session: nox.Session) -> None:
     """The C tests: without BLAS and with warnings as errors, under ASan and UBSan, and under TSan."""
@@ -64,14 +76,26 @@ def native(session: nox.Session) -> None:
         "asan": (["-DFB_SANITIZE=address,undefined", "-DFB_ISAS=base;avx2"], []),
         "tsan": (["-DFB_SANITIZE=thread", "-DFB_ISAS=base;avx2"], ["-E", "fork"]),
     }
-    python = Path(session.virtualenv.location, "bin", "python")
     for name in session.posargs or configurations:
         options, selection = configurations[name]
-        folder = f"build/native-{name}"
-        options = [f"-DPython3_EXECUTABLE={python}", "-DFB_TESTS=ON", *options]
-        session.run("cmake", "--fresh", "-S", "native", "-B", folder, "-G", "Ninja", *options, silent=True)
-        session.run("cmake", "--build", folder)
+        folder = c_tests(session, name, *options)
         session.run("ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-j2", *selection)
+
+
+@nox.session
+def baseline(session: nox.Session) -> None:
+    """The C tests on an emulated processor that has no AVX: skipped where qemu-x86_64 (Debian: qemu-user) is absent."""
+    if platform.machine() != "x86_64" or not shutil.which("qemu-x86_64"):
+        session.skip("no qemu-x86_64 on PATH, or no x86-64 machine: nothing emulates a processor without AVX here")
+    session.install(*NATIVE_TOOLS)
+    folder = c_tests(session, "baseline", "-DFB_BLAS=none")
+    found = [path for path in sorted((ROOT / folder / "tests").glob("test_*")) if path.is_file() and os.access(path, os.X_OK)]
+    if not found:
+        session.error(f"no C tests in {folder}/tests")
+    for path in found:
+        # The emulator cannot start threads in the child of a threaded process; the pool has no vector code anyway.
+        if path.name != "test_pool":
+            session.run("qemu-x86_64", "-cpu", "Nehalem", str(path), external=True)
 
 
 @nox.session

@@ -87,7 +87,8 @@ def test_nested_lists_become_tensors_as_numpys_arrays(data):
     [
         (True, fb.bool), (1, fb.int64), (1.0, fb.float32), (1j, fb.complex64), ([1, 2.5], fb.float32), ([True, 2], fb.int64),
         ([1, 2j], fb.complex64),
-        ([], fb.float32), (np.float64(1), fb.float64), (np.int16([1]), fb.int16), ([np.int16(1)], fb.int16), (np.array([1.0]), fb.float64),
+        ([], fb.float32), (np.float64(1), fb.float64), (np.int16([1]), fb.int16), ([np.int16(1)], fb.int16),
+        (np.array([1.0]), fb.float64),
         ([np.int16(1), 2], fb.int64), ([np.int16(1), np.float32(2)], fb.float32), ([np.float64(1), 2.0], fb.float64),
         (np.complex128(1), fb.complex128),
     ],
