@@ -120,19 +120,16 @@ fb_status fb_i_copy_(fb_frame *f)
 
 fb_status fb_k_copy_(fb_frame *f)
 {
-    fb_tensor *both[2] = {f->in[0], f->in[1]}, *src = f->in[1], *copy = NULL;
-    int64_t ndim, sizes[FB_MAX_DIMS];
-    fb_status status;
+    fb_tensor *to = f->in[0], *src = f->in[1], *copy = NULL;
+    fb_status status = FB_OK;
 
-    FB_TRY(check_writable(both[0]));
-    if (both[0] == src) return FB_OK;
-    if (fb_overlap_of(both[0], src) != FB_OVERLAP_NONE && !(copy = src = fb_contiguous_as(src, FB_NONE))) return FB_FAIL;
-    if (copy == f->in[1]) { /* it was contiguous already: a real copy then */
-        fb_release(copy);
-        if (!(copy = src = fb_new(f->in[1]->ndim, f->in[1]->sizes, NULL, (fb_dtype)f->in[1]->dtype, f->in[1]->device))) return FB_FAIL;
-        FB_TRY(fb_copy_data(copy, f->in[1]));
+    FB_TRY(check_writable(to));
+    if (to == src) return FB_OK;
+    if (fb_overlap_of(to, src) != FB_OVERLAP_NONE) { /* through memory of its own */
+        if (!(copy = fb_new(src->ndim, src->sizes, NULL, (fb_dtype)src->dtype, src->device))) return FB_FAIL;
+        status = fb_copy_data(copy, src);
     }
-    status = fb_copy_data(both[0], src);
+    if (status == FB_OK) status = fb_copy_data(to, copy ? copy : src);
     fb_release(copy);
     return status;
 }
