@@ -245,6 +245,7 @@ fb_status fb_i_index_put(fb_frame *f)
     if (values->dtype != f->in[0]->dtype)
         return fb_fail(FB_ERUNTIME, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                        fb_dtype_label((fb_dtype)f->in[0]->dtype), fb_dtype_label((fb_dtype)values->dtype));
+    FB_TRY(fb_refuse_overlap(f));
     return fb_out_like(f, 0, f->in[0], (fb_dtype)f->in[0]->dtype);
 }
 

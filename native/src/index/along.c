@@ -118,6 +118,7 @@ static fb_status scatter_infer(fb_frame *f, int64_t dim, const fb_tensor *src)
         FB_TRY(check_shapes(f, index, x, d, false, "self"));
         if (src) FB_TRY(check_shapes(f, index, src, d, true, "src"));
     }
+    FB_TRY(fb_refuse_overlap(f));
     return fb_out_like(f, 0, x, (fb_dtype)x->dtype);
 }
 

@@ -25,6 +25,19 @@ void fb_three_parts(const fb_tensor *t, int64_t dim, int64_t *outer, int64_t *si
     for (int64_t i = dim + 1; i < t->ndim; i++) *inner *= t->sizes[i];
 }
 
+fb_status fb_refuse_overlap(const fb_frame *f)
+{
+    if (!f->out[0] || !(f->flags & (FB_F_OUT_GIVEN | FB_F_IN_PLACE))) return FB_OK;
+    for (int k = 1; k < f->n_in; k++) {
+        if (!f->in[k]) continue;
+        fb_overlap overlap = fb_overlap_of(f->out[0], f->in[k]);
+        if (f->in[k]->numel && (overlap == FB_OVERLAP_FULL || overlap == FB_OVERLAP_PARTIAL))
+            return fb_fail(FB_ERUNTIME, "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                                        "single memory location. Please clone() the tensor before performing the operation.");
+    }
+    return FB_OK;
+}
+
 fb_status fb_start_from_input(fb_frame *f)
 {
     return f->out[0] == f->in[0] ? FB_OK : fb_copy_data(f->out[0], f->in[0]);

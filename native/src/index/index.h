@@ -43,6 +43,9 @@ fb_tensor *fb_index_values(const fb_frame *f, fb_tensor *index);
 fb_status fb_index_check(const fb_frame *f, const int64_t *v, int64_t n, int64_t size, int64_t dim);
 /* The tensor as (outer, size of dim, inner). A 0-d tensor is (1, 1, 1). */
 void fb_three_parts(const fb_tensor *t, int64_t dim, int64_t *outer, int64_t *size, int64_t *inner);
+/* Fails where a given out[0] shares memory with the index or the source: an element written would change what is read next, and a
+ * place checked before would no longer be one. Called by infer, before fb_out. */
+fb_status fb_refuse_overlap(const fb_frame *f);
 /* out[0] = in[0] where they are not the same tensor already. */
 fb_status fb_start_from_input(fb_frame *f);
 

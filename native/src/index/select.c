@@ -105,6 +105,7 @@ static fb_status source_infer(fb_frame *f, int64_t dim)
             return fb_fail(f->op->name[6] == 'c' ? FB_EINDEX : FB_ERUNTIME,
                            "%s(): source tensor shape %s must match self tensor shape %s, excluding dimension %lld", f->op->name,
                            fb_shape_text(s->ndim, s->sizes), fb_shape_text(x->ndim, x->sizes), (long long)d);
+    FB_TRY(fb_refuse_overlap(f));
     return fb_out_like(f, 0, x, (fb_dtype)x->dtype);
 }
 
@@ -186,6 +187,7 @@ fb_status fb_i_index_fill(fb_frame *f)
     if (f->in[1]->ndim > 1) return fb_fail(FB_EINDEX, "Index has to be a vector/scalar");
     if (p->value.kind == FB_S_COMPLEX && !fb_is_complex(f->in[0]->dtype))
         return fb_fail(FB_ERUNTIME, "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+    FB_TRY(fb_refuse_overlap(f));
     return fb_out_like(f, 0, f->in[0], (fb_dtype)f->in[0]->dtype);
 }
 fb_status fb_k_index_fill(fb_frame *f)
@@ -238,6 +240,7 @@ fb_status fb_i_put(fb_frame *f)
         return fb_fail(FB_ERUNTIME, "put_(): Expected source and index to have the same number of elements, but got source.numel() = %lld, "
                                     "index.numel() = %lld", (long long)f->in[2]->numel, (long long)f->in[1]->numel);
     if (f->in[0]->numel == 0 && f->in[1]->numel) return fb_fail(FB_EINDEX, "put_(): Tried to put elements into an empty tensor");
+    FB_TRY(fb_refuse_overlap(f));
     return fb_out_like(f, 0, f->in[0], (fb_dtype)f->in[0]->dtype);
 }
 

@@ -144,14 +144,14 @@ fb_status fb_k_topk(fb_frame *f)
     return run_sort(f, p->dim, SORT_FIRST, p->k, p->largest);
 }
 
-static fb_status without_dim(fb_frame *f, int64_t dim, bool keepdim, int64_t k, bool nonempty)
+static fb_status without_dim(fb_frame *f, int64_t dim, bool keepdim, const int64_t *k, bool nonempty)
 {
     const fb_tensor *x = f->in[0];
     int64_t d, sizes[FB_MAX_DIMS];
     int n = 0;
 
     FB_TRY(fb_wrap_dim(dim, x->ndim, &d));
-    if (k >= 0 && (k < 1 || k > (x->ndim ? x->sizes[d] : 1)))
+    if (k && (*k < 1 || *k > (x->ndim ? x->sizes[d] : 1)))
         return fb_fail(FB_ERUNTIME, "%s(): selected number k out of range for dimension %lld", f->op->name, (long long)d);
     if (nonempty && x->ndim && x->sizes[d] == 0)
         return fb_fail(FB_EINDEX, "%s(): Expected reduction dim %lld to have non-zero size.", f->op->name, (long long)d);
@@ -165,7 +165,7 @@ static fb_status without_dim(fb_frame *f, int64_t dim, bool keepdim, int64_t k, 
 fb_status fb_i_kthvalue(fb_frame *f)
 {
     const struct fb_p_kthvalue *p = f->params;
-    return without_dim(f, p->dim, p->keepdim, p->k, true);
+    return without_dim(f, p->dim, p->keepdim, &p->k, true);
 }
 fb_status fb_k_kthvalue(fb_frame *f)
 {
@@ -176,7 +176,7 @@ fb_status fb_k_kthvalue(fb_frame *f)
 fb_status fb_i_median_dim(fb_frame *f)
 {
     const struct fb_p_median_dim *p = f->params;
-    return without_dim(f, p->dim, p->keepdim, -1, true);
+    return without_dim(f, p->dim, p->keepdim, NULL, true);
 }
 fb_status fb_k_median_dim(fb_frame *f)
 {
@@ -187,7 +187,7 @@ fb_status fb_k_median_dim(fb_frame *f)
 fb_status fb_i_mode(fb_frame *f)
 {
     const struct fb_p_mode *p = f->params;
-    return without_dim(f, p->dim, p->keepdim, -1, true);
+    return without_dim(f, p->dim, p->keepdim, NULL, true);
 }
 fb_status fb_k_mode(fb_frame *f)
 {
