@@ -182,6 +182,9 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return input.flip(b).transpose(a, b) if k == 1 else input.flip(a).transpose(a, b)
 
 
+_searchsorted = row("searchsorted")
+
+
 @method
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each entry of a dimension (or of the flattened tensor) repeated: as often as ``repeats`` says, a number or one for each entry."""
@@ -205,29 +208,29 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                            f"but got repeats.size(0) = {len(counts)} and input.size({d}) = {size}")  # fmt: skip
     if any(c < 0 for c in counts):
         raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
-    places = [i for i, c in enumerate(counts) for _ in range(c)]
-    if output_size is not None and output_size != len(places):
-        raise RuntimeError(f"allocated size does not match required size: output_size={output_size}, the repeats add up to {len(places)}")
-    return x.index_select(d, tensor(places, dtype=int64))
+    total = sum(counts)
+    if output_size is not None and output_size != total:
+        raise RuntimeError(f"allocated size does not match required size: output_size={output_size}, the repeats add up to {total}")
+    ends = tensor(counts, dtype=int64).cumsum(0)  # place j holds the first entry whose repeats end after j
+    return x.index_select(d, _searchsorted(ends, arange(total), False, True))
 
 
 @export
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None, layout: Any = None) -> Tensor:
     """(2, n) row and column numbers of the lower triangle of a row x col matrix, row by row."""
-    return _triangle(row, col, lambda i: range(0, max(0, min(col, i + offset + 1))), dtype)
+    return _triangle(row, col, lambda r, c: c <= r + min(max(offset, -row), col), dtype)
 
 
 @export
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None, layout: Any = None) -> Tensor:
     """(2, n) row and column numbers of the upper triangle of a row x col matrix, row by row."""
-    return _triangle(row, col, lambda i: range(max(0, min(col, i + offset)), col), dtype)
+    return _triangle(row, col, lambda r, c: c >= r + min(max(offset, -row), col), dtype)
 
 
-def _triangle(row: int, col: int, columns: Any, dtype: Any) -> Tensor:
+def _triangle(row: int, col: int, inside: Any, dtype: Any) -> Tensor:
     if row < 0 or col < 0:
         raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{min(row, col)}")
-    pairs = [(i, j) for i in range(row) for j in columns(i)]
-    return tensor([[p[0] for p in pairs], [p[1] for p in pairs]], dtype=dtype)
+    return inside(arange(row).unsqueeze(1), arange(col)).nonzero().t().contiguous().to(dtype)
 
 
 @method
