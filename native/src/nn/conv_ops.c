@@ -60,6 +60,12 @@ static fb_status check_parameters(const params *p, int64_t dims)
         if (at(p->dilation, d) <= 0)
             return fb_fail(FB_ERUNTIME, "dilation should be greater than zero, but got %s",
                            fb_shape_text(p->dilation.n, p->dilation.v));
+        /* the sizes computed from these, sums of products with a size, must stay within int64 */
+        if (FB_MAX(FB_MAX(at(p->padding, d), at(p->output_padding, d)),
+                   FB_MAX(at(p->stride, d), at(p->dilation, d))) > INT32_MAX)
+            return fb_fail(FB_ERUNTIME, "stride, padding, output_padding and dilation must be below 2**31, but got %lld, "
+                           "%lld, %lld and %lld", (long long)at(p->stride, d), (long long)at(p->padding, d),
+                           (long long)at(p->output_padding, d), (long long)at(p->dilation, d));
     }
     if (p->groups <= 0) return fb_fail(FB_ERUNTIME, "non-positive groups is not supported");
     return FB_OK;
