@@ -35,6 +35,10 @@ static fb_status read_blocks(blocks *b, fb_ints kernel, fb_ints dilation, fb_int
         return fb_fail(FB_ERUNTIME, "stride should be greater than zero, but got stride_height: %lld "
                        "stride_width: %lld", (ll)b->stride[0],
                        (ll)b->stride[1]);
+    for (int d = 0; d < 2; d++) /* the sizes computed from these must stay within int64 */
+        if (FB_MAX(FB_MAX(b->kernel[d], b->dilation[d]), FB_MAX(b->padding[d], b->stride[d])) > INT32_MAX)
+            return fb_fail(FB_ERUNTIME, "kernel_size, dilation, padding and stride must be below 2**31, but got %lld, %lld, %lld and %lld",
+                           (ll)b->kernel[d], (ll)b->dilation[d], (ll)b->padding[d], (ll)b->stride[d]);
     return FB_OK;
 }
 
