@@ -30,6 +30,15 @@ static fb_status check_lengths(const char *op, int dims, const windows *w)
     return FB_OK;
 }
 
+/* The sizes computed from these, a product and sums, must stay within int64. */
+static fb_status check_magnitude(int64_t k, int64_t stride, int64_t dil)
+{
+    if (k > INT32_MAX || stride > INT32_MAX || dil > INT32_MAX)
+        return fb_fail(FB_ERUNTIME, "kernel_size, stride and dilation must be below 2**31, but got %lld, %lld and %lld",
+                       (long long)k, (long long)stride, (long long)dil);
+    return FB_OK;
+}
+
 static fb_status check_windows(int dims, const windows *w)
 {
     for (int d = 0; d < dims; d++) {
@@ -39,6 +48,7 @@ static fb_status check_windows(int dims, const windows *w)
         if (k <= 0 || stride < 0)
             return fb_fail(FB_ERUNTIME, "%s should be greater than zero, but got %lld",
                            k <= 0 ? "kernel size" : "stride", (long long)(k <= 0 ? k : stride));
+        FB_TRY(check_magnitude(k, stride, dil));
         if (pad < 0)
             return fb_fail(FB_ERUNTIME, "pad must be non-negative, but got pad: %lld", (long long)pad);
         if (dil <= 0) {
@@ -99,6 +109,7 @@ static fb_status check_1d(const fb_tensor *x, const windows *w)
     if (dil <= 0)
         return fb_fail(FB_ERUNTIME, "max_pool1d() dilation must be greater than zero, but got %lld",
                        (long long)dil);
+    FB_TRY(check_magnitude(k, stride, dil));
     if (pad > k / 2)
         return fb_fail(FB_ERUNTIME,
                        "max_pool1d() padding should be at most half of kernel size, but got padding=%lld and "
