@@ -239,6 +239,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         else:
             value = as_tensor(value)
     if any(i is not None for i in indices):
+        if isinstance(key, Tensor) and value.dim() == 0 and key.dtype.name == "bool":
+            value = value.clone()  # x[mask] = x[0] fills with the number of before: index_put_ refuses its own memory
         METHODS["index_put_"](x, indices, value if value.dtype is self.dtype else value.to(self.dtype), False)
         return
     shape = tuple(x.shape)
