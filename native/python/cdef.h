@@ -45,6 +45,7 @@ void fbp_list_free(fb_list *l);
 fb_tensor *fbp_empty(int64_t *sizes, int64_t ndim, int dtype, int device);
 fb_tensor *fbp_empty_strided(int64_t *sizes, int64_t *strides, int64_t ndim, int dtype, int device);
 fb_tensor *fbp_full(int64_t *sizes, int64_t ndim, fb_scalar value, int dtype, int device);
+fb_tensor *fbp_zeros_plain(int64_t *sizes, int64_t ndim);
 fb_tensor *fbp_full_like(fb_tensor *like, fb_scalar value);
 fb_tensor *fbp_zeros(int64_t *sizes, int64_t ndim, int dtype, int device);
 fb_tensor *fbp_from_doubles(double *values, int64_t n, int64_t *sizes, int64_t ndim, int dtype);

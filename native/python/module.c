@@ -66,6 +66,12 @@ static fb_tensor *fbp_full(int64_t *sizes, int64_t ndim, fb_scalar value, int dt
     return t;
 }
 
+/* Of the default dtype, on the CPU. */
+static fb_tensor *fbp_zeros_plain(int64_t *sizes, int64_t ndim)
+{
+    return fb_new_zeros(ndim, sizes, fb_default_dtype(), device_of(FB_CPU));
+}
+
 /* Of a row-major tensor; NULL for others, which Python lays out. */
 static fb_tensor *fbp_full_like(fb_tensor *like, fb_scalar value)
 {

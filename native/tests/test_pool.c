@@ -143,7 +143,8 @@ static void ranges_are_split_by_size_and_cost_only(void)
 {
     static const struct { int64_t n; double ns; int64_t least, most; bool aligned; } cases[] = {
         {0, 1, 0, 0, true},          {1, 1e9, 1, 1, true},         {1000, 1, 1, 1, true}, {1000, 0, 1, 1, true},
-        {100000, 1, 3, 6, true},     {100000000, 1, 200, 256, true}, {7, 1e6, 7, 7, false}, {100, 1000, 4, 6, false},
+        {100000, 1, 9, 13, true},    {100000000, 1, 200, 256, true}, {7, 1e6, 7, 7, false}, {100, 1000, 9, 13, false},
+        {20000, 1, 2, 2, true},      {40000, 1, 4, 4, true},
         {INT64_MAX, 1e-15, 1, 1, true},
     };
 

@@ -6,8 +6,9 @@
 #include "kernels/elementwise_body.h"
 
 /* The larger, NaN if either is; fmax prefers a number. */
-#define EW_LARGER(x, y) ({ __typeof__(x) most_ = (x) > (y) ? (x) : (y); (x) != (x) ? (x) : most_; })
-#define EW_LESSER(x, y) ({ __typeof__(x) least_ = (x) < (y) ? (x) : (y); (x) != (x) ? (x) : least_; })
+/* In this order the comparison is the machine's max(y, x), which gives x where either is NaN: one test for y is left. */
+#define EW_LARGER(x, y) ({ __typeof__(x) most_ = (y) > (x) ? (y) : (x); (y) != (y) ? (y) : most_; })
+#define EW_LESSER(x, y) ({ __typeof__(x) least_ = (y) < (x) ? (y) : (x); (y) != (y) ? (y) : least_; })
 
 #define EW_FLOAT_UNARY(OP)                                                                                 \
     OP(neg, -x)                                                                                            \

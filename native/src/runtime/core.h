@@ -217,7 +217,7 @@ uint16_t fb_float_to_half(float f), fb_float_to_bf16(float f); /* round to neare
 float fb_f8e4m3fn_to_float(uint8_t v), fb_f8e5m2_to_float(uint8_t v);
 uint8_t fb_float_to_f8e4m3fn(float f), fb_float_to_f8e5m2(float f); /* as PyTorch: e4m3fn overflow gives NaN, e5m2 inf */
 
-/* Splits n items of about ns_each nanoseconds each into chunks of at least ~20 us, by n and cost only; runs body(ctx, begin, end). */
+/* Splits n items of about ns_each nanoseconds each into chunks of at least ~8 us, by n and cost only; runs body(ctx, begin, end). */
 typedef void (*fb_range_fn)(void *ctx, int64_t begin, int64_t end);
 void fb_parallel_range(int64_t n, double ns_each, fb_range_fn body, void *ctx);
 

@@ -22,7 +22,7 @@
 enum {
     MAX_THREADS = 1024,
     SPIN_NS = 15000,     /* a worker that has just worked waits so long before it sleeps; a wake-up costs as much */
-    CHUNK_NS = 20000,    /* a chunk of fb_parallel_range takes at least about so long */
+    CHUNK_NS = 8000,     /* a chunk of fb_parallel_range takes at least about so long: a few times a hand-over */
     MAX_CHUNKS = 256,    /* and there are no more than this */
     CHUNK_ALIGN = 64,    /* chunks of single elements start at multiples of this: whole cache lines and vectors */
 };
@@ -291,6 +291,7 @@ void fb_parallel_range(int64_t n, double ns_each, fb_range_fn body, void *ctx)
     }
     double pieces = total / CHUNK_NS;
     int64_t chunks = pieces > MAX_CHUNKS ? MAX_CHUNKS : (int64_t)pieces;
+    if (chunks < 8) chunks = chunks < 4 ? 2 : 4; /* few: as many for each of 2 or 4 threads */
     if (chunks > n) chunks = n;
     r.step = (n - 1) / chunks + 1;
     if (r.step > CHUNK_ALIGN) r.step = (r.step + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._binding import ONE, ZERO, index, raise_error, real_handle, scalar
-from ._device import _stack, device, device_number
+from ._device import CPU, _stack, device, device_number
 from ._dtype import as_dtype, bool_, complex64, complex128, dtype, float64, get_default_dtype, int64, promote_types
 from ._errors import lent
 from ._native import ffi, lib
@@ -17,7 +17,7 @@ from ._types import wrap
 
 _NULL = ffi.NULL
 _default_num = lib.fb_default_dtype_num
-_zeros_c, _full_like_c = lib.fbp_zeros, lib.fbp_full_like
+_zeros_c, _full_like_c = lib.fbp_zeros_plain, lib.fbp_full_like
 
 
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
@@ -106,10 +106,9 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
 def zeros(*size: Any, out: Tensor | None = None, dtype: dtype | None = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of the given shape filled with 0."""
-    if dtype is device is out is layout is None and not requires_grad and len(_stack) == 1:  # the usual case, without detours
+    if dtype is device is out is layout is None and not requires_grad and _stack[-1] is CPU:  # the usual case, without detours
         try:
-            h = _zeros_c(size, len(size), _default_num(), _stack[0].num)
-            return wrap(h)
+            return wrap(_zeros_c(size, len(size)))
         except TypeError:  # a tuple, a NumPy integer, a tensor ...
             pass
     sizes = _shape(size)
