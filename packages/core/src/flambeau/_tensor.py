@@ -511,17 +511,18 @@ def view(self: Tensor, *size: Any, dtype: Any = None) -> Tensor:
 
     RuntimeError where the strides do not allow it: `reshape` copies then.
     """
+    try:
+        if len(size) > 1:
+            return wrap(_view_c(self._h, size, len(size), NULL))
+    except (TypeError, AttributeError):  # NumPy integers, or a subclass that hides its handle
+        pass
     if len(size) == 1 and size[0].__class__ is not int:
         size = size[0]
         if dtype is None and not isinstance(size, (tuple, list)):
             dtype = size
     if dtype is not None or size is None:
         return view_dtype(self, as_dtype(dtype))
-    try:
-        h = _view_c(self._h, size, len(size), NULL)
-    except (TypeError, AttributeError):
-        h = _view_c(_fast(self), [index(s) for s in size], len(size), NULL)
-    return wrap(h)
+    return wrap(_view_c(_fast(self), [index(s) for s in size], len(size), NULL))
 
 
 def view_dtype(self: Tensor, dt: dtype) -> Tensor:
