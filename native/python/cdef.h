@@ -74,9 +74,6 @@ int64_t fbp_item_int(const fb_tensor *t);
 int fbp_read_doubles(const fb_tensor *t, double *out);
 int fbp_read_ints(const fb_tensor *t, int64_t *out);
 
-float *fbp_f32(const fb_tensor *t);
-double *fbp_f64(const fb_tensor *t);
-int64_t *fbp_i64(const fb_tensor *t);
 int64_t fbp_address(const fb_tensor *t);
 int fbp_make_types(intptr_t module, intptr_t probe, intptr_t address);
 int fbp_lendable(const fb_tensor *t);

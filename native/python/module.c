@@ -213,13 +213,6 @@ static int fbp_read_ints(const fb_tensor *t, int64_t *out) { return read_values(
 
 static int fb_default_dtype_num(void) { return fb_default_dtype(); }
 static int fbp_set_default_dtype(int dtype) { return fb_set_default_dtype((fb_dtype)dtype); }
-/* The elements of a contiguous CPU tensor as the C array that they are; NULL for any other tensor. */
-#define ELEMENTS(name, type, dtype_)                                                                                   \
-    static type *name(const fb_tensor *t) { return t->dtype == dtype_ && fb_contig(t) && t->storage->data ? fb_ptr(t) : NULL; }
-ELEMENTS(fbp_f32, float, FB_F32)
-ELEMENTS(fbp_f64, double, FB_F64)
-ELEMENTS(fbp_i64, int64_t, FB_I64)
-
 /* The dtype of a tensor whose memory NumPy may have as it is: row-major, not empty, on the CPU, not requiring grad. Else -1. */
 static int fbp_lendable(const fb_tensor *t)
 {

@@ -102,6 +102,7 @@ void fb_storage_release(fb_storage *s);
 fb_status fb_count(int64_t ndim, const int64_t *sizes, int64_t *numel);
 bool fb_overlaps_itself(const fb_tensor *t);  /* may two indices reach one element? (exact for the usual cases, else true only if sure) */
 typedef enum { FB_OVERLAP_NONE, FB_OVERLAP_FULL, FB_OVERLAP_PARTIAL, FB_OVERLAP_UNKNOWN } fb_overlap;
+bool fb_is_dense(const fb_tensor *t);          /* no gaps and no overlap: row-major in some order of its dimensions */
 fb_overlap fb_overlap_of(const fb_tensor *a, const fb_tensor *b);
 
 /* ---- dtypes ----------------------------------------------------------------------------------- */

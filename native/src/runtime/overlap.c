@@ -21,7 +21,7 @@ static void bytes_of(const fb_tensor *t, const char **begin, const char **end)
     *end = *begin + (last + 1) * item;
 }
 
-static bool dense(const fb_tensor *t) /* no gaps and no overlap, in some order of its dimensions */
+bool fb_is_dense(const fb_tensor *t)
 {
     bool used[FB_MAX_DIMS] = {false};
     int64_t expected = 1;
@@ -53,5 +53,5 @@ fb_overlap fb_overlap_of(const fb_tensor *a, const fb_tensor *b)
             same = a->sizes[i] == b->sizes[i] && (a->strides[i] == b->strides[i] || a->sizes[i] == 1);
         if (same) return FB_OVERLAP_FULL;
     }
-    return dense(a) && dense(b) ? FB_OVERLAP_PARTIAL : FB_OVERLAP_UNKNOWN;
+    return fb_is_dense(a) && fb_is_dense(b) ? FB_OVERLAP_PARTIAL : FB_OVERLAP_UNKNOWN;
 }

@@ -6,24 +6,6 @@
 /* Memory formats, in PyTorch's order; absent: preserve. */
 enum { CONTIGUOUS = 0, PRESERVE = 1, CHANNELS_LAST = 2, CHANNELS_LAST_3D = 3 };
 
-/* Are the elements of t dense: does some order of its dimensions make it row-major? If so, copies keep the strides. */
-static bool dense(const fb_tensor *t)
-{
-    bool used[FB_MAX_DIMS] = {false};
-    int64_t expected = 1;
-
-    if (fb_contig(t)) return true;
-    for (int k = 0; k < t->ndim; k++) {
-        int found = -1;
-        for (int i = 0; i < t->ndim && found < 0; i++)
-            if (!used[i] && (t->sizes[i] == 1 || t->strides[i] == expected)) found = i;
-        if (found < 0) return false;
-        used[found] = true;
-        expected *= t->sizes[found];
-    }
-    return true;
-}
-
 /* Strides of a copy that keeps t's order of dimensions without its gaps. */
 static void packed_strides(const fb_tensor *t, int64_t *strides)
 {
@@ -66,7 +48,7 @@ static fb_status out_in_format(fb_frame *f, fb_dtype dtype, int64_t format)
         channels_last(t->ndim, t->sizes, strides);
         return fb_out(f, 0, dtype, t->ndim, t->sizes, strides);
     }
-    if (dense(t)) return fb_out(f, 0, dtype, t->ndim, t->sizes, t->strides);
+    if (fb_is_dense(t)) return fb_out(f, 0, dtype, t->ndim, t->sizes, t->strides);
     packed_strides(t, strides);
     return fb_out(f, 0, dtype, t->ndim, t->sizes, strides);
 }

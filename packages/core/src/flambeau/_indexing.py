@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._binding import ABSENT, handle_of, scalar
 from ._binding import index as _as_index
-from ._binding import real_handle, scalar
 from ._creation import as_tensor, tensor
 from ._dtype import bool_, int64
 from ._gen.functions import HIDDEN, METHODS
@@ -19,7 +19,6 @@ from ._types import wrap
 
 NULL = ffi.NULL
 _release = lib.fb_release
-ABSENT = -(2**63)
 _select_c, _slice_c, _unsqueeze_c = lib.fbp_select, lib.fbp_slice, lib.fbp_unsqueeze
 
 
@@ -32,13 +31,6 @@ def _bound(v: Any) -> int:
         return max(-(2**62), min(_as_index(v), 2**62))
     except TypeError:
         raise TypeError(f"slice indices must be integers or None or have an __index__ method, not {type(v).__name__}") from None
-
-
-def _handle(t: Tensor) -> Any:
-    try:
-        return t._h
-    except AttributeError:
-        return real_handle(t)
 
 
 def _consumes(k: Any) -> int:
@@ -93,13 +85,13 @@ def _basic(self: Tensor, items: list) -> tuple[Tensor, list]:
     d = 0
     for k in items:
         if k.__class__ is int:
-            h = _handle(x)
+            h = handle_of(x)
             size = lib.fb_sizes(h)[d]
             if not -size <= k < size:
                 raise IndexError(f"index {k} is out of bounds for dimension {len(indices)} with size {size}")
             x = wrap(_select_c(h, d, k, NULL))
         elif k is None:
-            x = wrap(_unsqueeze_c(_handle(x), d, NULL))
+            x = wrap(_unsqueeze_c(handle_of(x), d, NULL))
             indices.append(None)
             d += 1
         elif isinstance(k, slice):
@@ -112,13 +104,13 @@ def _basic(self: Tensor, items: list) -> tuple[Tensor, list]:
             indices += [None] * skip
             d += skip
         elif isinstance(k, bool):
-            x = wrap(_unsqueeze_c(_handle(x), d, NULL))
+            x = wrap(_unsqueeze_c(handle_of(x), d, NULL))
             indices.append(tensor([0] if k else [], dtype=int64))
             d += 1
         else:
             d = _index_tensor(x, k, d, indices)
             if k.dim() == 0 and k.dtype.num <= 1:
-                x = wrap(_unsqueeze_c(_handle(x), d - 1, NULL))
+                x = wrap(_unsqueeze_c(handle_of(x), d - 1, NULL))
     return x, indices
 
 
@@ -133,7 +125,7 @@ def _slice(x: Tensor, d: int, k: slice) -> Tensor:
 
         positions = range(n)[k]
         return x.index_select(d, arange(positions.start, positions.stop, positions.step)) if len(positions) else x.narrow(d, 0, 0)
-    return wrap(_slice_c(_handle(x), d, _bound(k.start), _bound(k.stop), step, NULL))
+    return wrap(_slice_c(handle_of(x), d, _bound(k.start), _bound(k.stop), step, NULL))
 
 
 def _index_tensor(x: Tensor, k: Tensor, d: int, indices: list) -> int:
@@ -227,7 +219,7 @@ def _slow(self: Tensor, key: Any) -> Tensor:
     x, indices = _basic(self, _normalize(key))
     if any(i is not None for i in indices):
         return HIDDEN["index"](x, indices)
-    return x if x is not self else wrap(lib.fbp_view_alias(_handle(self), NULL))
+    return x if x is not self else wrap(lib.fbp_view_alias(handle_of(self), NULL))
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:

@@ -14,7 +14,6 @@ from ._tensor import forget_shape
 from ._tensor_base import Tensor, new_tensor
 
 NULL = ffi.NULL
-ABSENT = -(2**63)
 _split = HIDDEN["split"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _creation as _c
-from ._binding import index, raise_error, real_handle, scalar
+from ._binding import ABSENT, handle_of, index, raise_error, real_handle, scalar
 from ._device import BY_NUM, CPU, device, device_number
 from ._dtype import ALIASES, DTYPES, as_dtype, bool_, dtype
 from ._gen import functions as _f
@@ -16,9 +16,7 @@ from ._types import wrap
 
 _new_object = object.__new__
 _unpack, _sizes, _strides, _ndim, _numel, _dtype = ffi.unpack, lib.fb_sizes, lib.fb_strides, lib.fb_ndim, lib.fb_numel, lib.fbp_dtype
-_H = _f.HIDDEN
 _view_c, _expand_c, _to_copy_c, _clone_c, NULL = lib.fbp_view, lib.fbp_expand, lib.fbp_to_copy, lib.fbp_clone, ffi.NULL
-ABSENT = -(2**63)
 
 
 def _method(fn: Any) -> Any:
@@ -32,14 +30,6 @@ def _property(fn: Any) -> Any:
     return fn
 
 
-def _fast(t: Tensor) -> Any:
-    """The handle, also of a subclass that hides it."""
-    try:
-        return t._h
-    except AttributeError:
-        return real_handle(t)
-
-
 # ---- shape and place ----------------------------------------------------------------------------------------
 
 
@@ -49,7 +39,7 @@ class _Shape:
     def __get__(self, t: Any, owner: Any = None) -> Any:
         if t is None:
             return self
-        h = _fast(t)
+        h = handle_of(t)
         n = _ndim(h)
         sizes = t.__dict__["shape"] = Size(_unpack(_sizes(h), n)) if n else Size()
         return sizes
@@ -80,7 +70,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 @_method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements lie between neighbours along each dimension, or along one."""
-    h = _fast(self)
+    h = handle_of(self)
     n = _ndim(h)
     strides = tuple(_unpack(_strides(h), n)) if n else ()
     if dim is None:
@@ -93,13 +83,13 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 @_method
 def dim(self: Tensor) -> int:
     """The number of dimensions."""
-    return _ndim(_fast(self))
+    return _ndim(handle_of(self))
 
 
 @_method
 def numel(self: Tensor) -> int:
     """The number of elements."""
-    return _numel(_fast(self))
+    return _numel(handle_of(self))
 
 
 Tensor.ndimension = dim
@@ -110,13 +100,13 @@ Tensor.ndim = property(dim)
 @_method
 def element_size(self: Tensor) -> int:
     """Bytes of one element."""
-    return DTYPES[_dtype(_fast(self))].itemsize
+    return DTYPES[_dtype(handle_of(self))].itemsize
 
 
 Tensor.itemsize = property(element_size)
 Tensor.nbytes = property(lambda self: self.numel() * self.element_size())
-Tensor.dtype = property(lambda self: DTYPES[_dtype(_fast(self))], doc="The type of the elements.")
-Tensor.device = property(lambda self: BY_NUM[lib.fbp_device_type(_fast(self))], doc="Where the data lies.")
+Tensor.dtype = property(lambda self: DTYPES[_dtype(handle_of(self))], doc="The type of the elements.")
+Tensor.device = property(lambda self: BY_NUM[lib.fbp_device_type(handle_of(self))], doc="Where the data lies.")
 Tensor.layout = property(lambda self: strided, doc="How the data is laid out: always strided here.")
 for _name in ("is_cuda", "is_sparse", "is_sparse_csr", "is_quantized", "is_nested", "is_mkldnn", "is_mps", "is_xpu", "is_ipu", "is_vulkan"):
     setattr(Tensor, _name, property(lambda self: False))
@@ -127,21 +117,21 @@ Tensor.names = property(lambda self: (None,) * self.dim())
 
 
 def _version(t: Tensor) -> int:
-    if lib.fbp_flags(_fast(t)) & 4:
+    if lib.fbp_flags(handle_of(t)) & 4:
         raise RuntimeError("Inference tensors do not track version counter.")
-    return lib.fb_version_of(_fast(t))
+    return lib.fb_version_of(handle_of(t))
 
 
 @_method
 def storage_offset(self: Tensor) -> int:
     """Where in its storage the first element lies, in elements."""
-    return lib.fb_offset(_fast(self))
+    return lib.fb_offset(handle_of(self))
 
 
 @_method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 where there is no memory."""
-    return int(ffi.cast("intptr_t", lib.fb_data(_fast(self))))
+    return int(ffi.cast("intptr_t", lib.fb_data(handle_of(self))))
 
 
 def _has_strides(t: Tensor, fmt: memory_format) -> bool:
@@ -159,7 +149,7 @@ def is_contiguous(self: Tensor, memory_format: memory_format | None = None) -> b
     """Whether the elements lie in row-major order (or in that of ``memory_format``) without gaps."""
     if memory_format is not None and memory_format.num >= 2:
         return _has_strides(self, memory_format)
-    return bool(lib.fb_is_contiguous(_fast(self)))
+    return bool(lib.fb_is_contiguous(handle_of(self)))
 
 
 for _name, _test in (("is_floating_point", "is_floating_point"), ("is_complex", "is_complex"), ("is_signed", "is_signed")):
@@ -201,7 +191,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 @_method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same view of the same memory."""
-    return (lib.fbp_storage_id(_fast(self)) == lib.fbp_storage_id(_fast(tensor)) and self.shape == tensor.shape
+    return (lib.fbp_storage_id(handle_of(self)) == lib.fbp_storage_id(handle_of(tensor)) and self.shape == tensor.shape
             and self.stride() == tensor.stride() and self.storage_offset() == tensor.storage_offset())  # fmt: skip
 
 
@@ -216,7 +206,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 @_method
 def item(self: Tensor) -> Any:
     """The one element as a Python number. RuntimeError unless there is exactly one."""
-    h = _fast(self)
+    h = handle_of(self)
     if _numel(h) != 1 or lib.fbp_device_type(h):
         s = ffi.new("fb_scalar *")
         lib.fbp_item(h, s)
@@ -253,7 +243,7 @@ def _product(sizes: Any) -> int:
 
 def flat_values(t: Tensor) -> list:
     """All elements, row-major, as Python numbers."""
-    h, n, dt = _fast(t), t.numel(), t.dtype
+    h, n, dt = handle_of(t), t.numel(), t.dtype
     if t.device.num:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if n == 0:
@@ -348,10 +338,10 @@ def __index__(self: Tensor) -> int:
 
 @_method
 def __len__(self: Tensor) -> int:
-    n = _ndim(_fast(self))
+    n = _ndim(handle_of(self))
     if n == 0:
         raise TypeError("len() of a 0-d tensor")
-    return _sizes(_fast(self))[0]
+    return _sizes(handle_of(self))[0]
 
 
 @_method
@@ -385,7 +375,7 @@ def _format_number(fmt: memory_format | None) -> int:
 
 def convert(self: Tensor, dt: dtype | None, dev: device | None, copy: bool, fmt: memory_format | None) -> Tensor:
     """self in another dtype, device or memory format: itself where it already is so, unless ``copy``."""
-    h = _fast(self)
+    h = handle_of(self)
     num = _dtype(h) if dt is None else dt.num
     device_num = lib.fbp_device_type(h)
     target = device_num if dev is None else device_number(dev)
@@ -405,9 +395,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     The tensor itself where nothing changes, unless ``copy``.
     """
     if len(args) == 1 and not kwargs and args[0].__class__ is dtype:
-        if args[0].num == _dtype(_fast(self)):
+        if args[0].num == _dtype(handle_of(self)):
             return self
-        return wrap(_to_copy_c(_fast(self), args[0].num, ABSENT, NULL))
+        return wrap(_to_copy_c(handle_of(self), args[0].num, ABSENT, NULL))
     dt: Any = kwargs.pop("dtype", None)
     dev: Any = kwargs.pop("device", None)
     other = kwargs.pop("other", None)
@@ -488,7 +478,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 @_method
 def clone(self: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """A copy with memory of its own; gradients flow through it."""
-    h = _clone_c(_fast(self), _format_number(memory_format), NULL)
+    h = _clone_c(handle_of(self), _format_number(memory_format), NULL)
     return wrap(h)
 
 
@@ -522,7 +512,7 @@ def view(self: Tensor, *size: Any, dtype: Any = None) -> Tensor:
             dtype = size
     if dtype is not None or size is None:
         return view_dtype(self, as_dtype(dtype))
-    return wrap(_view_c(_fast(self), [index(s) for s in size], len(size), NULL))
+    return wrap(_view_c(handle_of(self), [index(s) for s in size], len(size), NULL))
 
 
 def view_dtype(self: Tensor, dt: dtype) -> Tensor:
@@ -549,7 +539,7 @@ def view_dtype(self: Tensor, dt: dtype) -> Tensor:
         sizes[-1] //= k
         strides = [s // k for s in strides[:-1]] + [1]
         offset //= k
-    return new_tensor(lib.fbp_reinterpret(_fast(self), dt.num, sizes, strides, len(sizes), offset))
+    return new_tensor(lib.fbp_reinterpret(handle_of(self), dt.num, sizes, strides, len(sizes), offset))
 
 
 @_method
@@ -558,7 +548,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False) -> Tensor:
     if len(size) == 1 and size[0].__class__ is not int:
         size = size[0] if isinstance(size[0], (tuple, list)) else (index(size[0]),)
     sizes = [s if s.__class__ is int else index(s) for s in size]
-    return new_tensor(_expand_c(_fast(self), sizes, len(sizes), implicit, NULL))
+    return new_tensor(_expand_c(handle_of(self), sizes, len(sizes), implicit, NULL))
 
 
 @_method
@@ -649,7 +639,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         if value.dim() != 0:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions.")
         return self.copy_(value)
-    if not lib.fbp_fill_(_fast(self), scalar(value)):
+    if not lib.fbp_fill_(handle_of(self), scalar(value)):
         raise_error()
     return self
 
@@ -660,7 +650,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: memory_format | None = Non
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     shape = _c._shape(sizes)
-    if lib.fbp_resize(_fast(self), shape, len(shape)):
+    if lib.fbp_resize(handle_of(self), shape, len(shape)):
         raise_error()
     forget_shape(self)
     return self
@@ -680,22 +670,22 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if size is not None:
         shape = tuple(size)
         strides = tuple(stride) if stride is not None else _c.empty(shape, device="meta").stride()
-        base = new_tensor(lib.fbp_view_of(_fast(base), shape, strides, len(shape), storage_offset))
-    if lib.fbp_set_data(_fast(self), _fast(base)):
+        base = new_tensor(lib.fbp_view_of(handle_of(base), shape, strides, len(shape), storage_offset))
+    if lib.fbp_set_data(handle_of(self), handle_of(base)):
         raise_error()
     forget_shape(self)
     return self
 
 
 def _get_data(self: Tensor) -> Tensor:
-    t = new_tensor(lib.fbp_data_alias(_fast(self)))
+    t = new_tensor(lib.fbp_data_alias(handle_of(self)))
     return t
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {value.__class__.__name__}")
-    if lib.fbp_set_data(_fast(self), real_handle(value)):
+    if lib.fbp_set_data(handle_of(self), real_handle(value)):
         raise_error()
     forget_shape(self)
 
@@ -718,7 +708,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 @_method
 def detach(self: Tensor) -> Tensor:
     """The same memory without history: gradients do not flow through it. In-place changes of either are seen by the other."""
-    h = _alias(_fast(self))
+    h = _alias(handle_of(self))
     return wrap(h)
 
 
